@@ -1,0 +1,1 @@
+"""The Harness MDP: formalism, episode runner, executors, settings, scoring, and the commands."""

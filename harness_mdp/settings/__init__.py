@@ -1,0 +1,29 @@
+"""The settings, by name. `open_setting("coding")` imports only that setting's module."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import cast
+
+from harness_mdp.errors import ConfigError
+from harness_mdp.settings.protocol import Setting
+
+__all__ = ["SETTINGS", "open_setting"]
+
+SETTINGS: dict[str, str] = {
+    "coding": "harness_mdp.settings.coding:Coding",
+    "dbbench": "harness_mdp.settings.dbbench:DBBench",
+}
+"""Name -> `module:class`; the class is made without arguments."""
+
+
+def open_setting(name: str) -> Setting:
+    """The setting `name`.
+
+    Raises:
+        ConfigError: there is no such setting.
+    """
+    if name not in SETTINGS:
+        raise ConfigError(f"unknown setting {name!r}; expected one of {', '.join(sorted(SETTINGS))}")
+    module, _, cls = SETTINGS[name].partition(":")
+    return cast("type[Setting]", getattr(import_module(module), cls))()
