@@ -1,1 +1,1 @@
-"""TODO"""
+"""Collect, train, evaluate as library functions, and their Hydra configuration."""

@@ -60,13 +60,11 @@ class FeatureSchema:
 
     def __post_init__(self) -> None:
         if len(self.flags) != N_FLAGS or len(set(self.flags)) != N_FLAGS:
-            raise ValueError(
-                f"setting {self.setting!r} names flags {self.flags}; expected {N_FLAGS} distinct names"
-            )
+            raise ValueError(f"setting {self.setting!r} names flags {self.flags}; expected {N_FLAGS} distinct names")
 
     @property
     def names(self) -> tuple[str, ...]:
-        """d feature names, in order."""
+        """D feature names, in order."""
         last = tuple(f"last_{action.label}" for action in ACTIONS)
         return _COMMON + last + tuple(f"flag_{flag}" for flag in self.flags)
 

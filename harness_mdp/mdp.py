@@ -40,6 +40,7 @@ __all__ = [
     "Termination",
     "ToolResult",
     "advance",
+    "ended",
     "fold",
     "legal_mask",
     "start",
@@ -295,9 +296,7 @@ def advance(state: State, event: Event) -> State:
         "counts": tuple(counts),
         "last_action": event.action,
         "tokens": state.tokens + event.tokens,
-        "cost_usd": None
-        if state.cost_usd is None or event.cost_usd is None
-        else state.cost_usd + event.cost_usd,
+        "cost_usd": None if state.cost_usd is None or event.cost_usd is None else state.cost_usd + event.cost_usd,
         "executor_errors": state.executor_errors + (event.status is Status.ERROR),
     }
     progress = bool(event.evidence)
@@ -339,6 +338,22 @@ def fold(events: Iterable[Event], initial: State) -> list[State]:
     for event in events:
         states.append(advance(states[-1], event))
     return states
+
+
+def ended(state: State) -> Termination | None:
+    """What ended the episode in `state`, or None while it goes on.
+
+    After H steps, or once the token or money budget is spent, the harness submits what it has; that forced
+    submission is no step and has no propensity.
+    """
+    if state.last_action is Action.SUBMIT:
+        return Termination.SUBMIT
+    budgets = state.budgets
+    if budgets.tokens is not None and state.tokens >= budgets.tokens:
+        return Termination.BUDGET
+    if budgets.usd is not None and state.cost_usd is not None and state.cost_usd >= budgets.usd:
+        return Termination.BUDGET
+    return Termination.HORIZON if state.steps >= state.horizon else None
 
 
 def legal_mask(rules: LegalRules, state: State) -> Mask:

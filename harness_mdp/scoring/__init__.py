@@ -1,1 +1,1 @@
-"""TODO"""
+"""Two scores, never mixed: task quality (`rubric`) and process maturity (`maturity`)."""

@@ -86,7 +86,7 @@ def tool_first(state: State, rules: LegalRules) -> Action:
 
 
 def make_more_evidence(observes: int, retrieves: int) -> Script:
-    """base with up to `observes` observe and `retrieves` retrieve steps before the first draft."""
+    """Base with up to `observes` observe and `retrieves` retrieve steps before the first draft."""
 
     def more_evidence(state: State, rules: LegalRules) -> Action:
         action = base(state, rules)
