@@ -1,0 +1,240 @@
+"""What can be configured, as plain dataclasses. Hydra fills them; a notebook can make them by hand.
+
+Nothing here, and nothing below the commands, imports Hydra.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = [
+    "CollectConfig",
+    "ControllerPolicyConfig",
+    "EpsilonPolicyConfig",
+    "EvaluateConfig",
+    "ExecutorConfig",
+    "LimitsConfig",
+    "MethodConfig",
+    "OpenAIConfig",
+    "PolicyConfig",
+    "PortfolioPolicyConfig",
+    "ScriptPolicyConfig",
+    "SettingConfig",
+    "SimulatedConfig",
+    "TrainConfig",
+    "VerifyConfig",
+]
+
+MISSING: Any = "???"
+"""A value that has no default; the commands refuse a configuration that still holds one."""
+
+
+@dataclass
+class SettingConfig:
+    """A family of tasks."""
+
+    name: str = MISSING
+    path: str | None = None
+    """Benchmark files (dbbench, tau_retail); None generates tasks from `seed`."""
+    seed: int = 0
+    """Seed of the task generator; not the seed of collection."""
+    tasks: int = 100
+    """How many tasks to generate."""
+    limit: int | None = None
+    """Use only so many tasks of each split, in the order of their content hash: for slow executors."""
+    horizon: int | None = None
+    """Steps per episode; None is the setting's own."""
+    tokens: int | None = None
+    """Token budget per episode; None is the setting's own."""
+    usd: float | None = None
+    """Money budget per episode in USD; None is no limit."""
+
+
+@dataclass
+class ExecutorConfig:
+    """A frozen model."""
+
+    kind: str = MISSING
+
+
+@dataclass
+class SimulatedConfig(ExecutorConfig):
+    """The seeded stand-in (docs/simulated.md)."""
+
+    kind: str = "simulated"
+    profile: str = "medium"
+
+
+@dataclass
+class OpenAIConfig(ExecutorConfig):
+    """Any OpenAI-compatible endpoint. The key comes from the environment, never from a configuration."""
+
+    kind: str = "openai"
+    model: str = MISSING
+    base_url: str | None = None
+    """None is the SDK's default (OPENAI_BASE_URL, or OpenAI itself)."""
+    label: str = ""
+    """Part of the executor's fingerprint: tells apart two deployments of one model name."""
+    temperature: float = 0.7
+    top_p: float = 1.0
+    max_tokens: int = 512
+    context_tokens: int = 8192
+    """Largest prompt plus completion of one call; only the bounds of a dry run use it."""
+    timeout: float = 120.0
+    """Seconds per call, retries not included."""
+    step_timeout: float | None = None
+    """The agent's own limit on one call in seconds; what exceeds it is a failed step, not infrastructure."""
+    max_retries: int = 4
+    requests_per_minute: float | None = None
+    send_seed: bool = True
+    """Send the draw's seed; some servers refuse it."""
+    prices: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
+    """Model -> [USD per million prompt tokens, USD per million completion tokens]."""
+    cache: bool = True
+
+
+@dataclass
+class PolicyConfig:
+    """How actions are chosen."""
+
+    kind: str = MISSING
+
+
+@dataclass
+class ScriptPolicyConfig(PolicyConfig):
+    """A script of the setting, or `random`."""
+
+    kind: str = "script"
+    name: str = MISSING
+
+
+@dataclass
+class EpsilonPolicyConfig(PolicyConfig):
+    """A policy with ε exploration over R ∩ legal."""
+
+    kind: str = "epsilon"
+    inner: str = "base"
+    """A script, or the folder of a saved controller."""
+    epsilon: float = 0.25
+    explore: str = "legal_no_submit"
+    """R: `legal` or `legal_no_submit`."""
+
+
+@dataclass
+class PortfolioPolicyConfig(PolicyConfig):
+    """A mixture of scripts (or controllers) at every step, plus a little uniform."""
+
+    kind: str = "portfolio"
+    weights: dict[str, float] = field(
+        default_factory=lambda: {"base": 0.45, "check_revise": 0.25, "tool_first": 0.1, "more_evidence": 0.1}
+    )
+    """Script or controller folder -> α; with ε they sum to 1."""
+    epsilon: float = 0.1
+    explore: str = "legal_no_submit"
+
+
+@dataclass
+class ControllerPolicyConfig(PolicyConfig):
+    """A saved controller."""
+
+    kind: str = "controller"
+    path: str = MISSING
+    rule: str | None = None
+    """`sample` or `greedy`; None is the rule it was saved with."""
+
+
+@dataclass
+class LimitsConfig:
+    """Upper bounds of what the whole command may spend, replayed completions included."""
+
+    tokens: int | None = None
+    usd: float | None = None
+
+
+@dataclass
+class CollectConfig:
+    """`python -m harness_mdp.collect`."""
+
+    setting: SettingConfig = MISSING
+    executor: ExecutorConfig = MISSING
+    policy: PolicyConfig = MISSING
+    buffer: str = MISSING
+    """Folder of the Delta table."""
+    rollouts: int = 20
+    """Episodes per task."""
+    seed: int = 0
+    split: str = "train"
+    split_by: str = "task"
+    concurrency: int = 16
+    """Episodes (and so executor calls) at once."""
+    limits: LimitsConfig = field(default_factory=LimitsConfig)
+    dry_run: bool = False
+
+
+@dataclass
+class MethodConfig:
+    """A learner: advantage-weighted regression, or behaviour cloning (the same with all weights 1)."""
+
+    name: str = MISSING
+    """`aw` or `bc`."""
+    credit: str = "trajectory"
+    baseline: str = "task_mean"
+    """`task_mean` or `leave_one_out`."""
+    beta: float = 0.2
+    """Temperature β of w = exp(A/β)."""
+    clip: list[float] = field(default_factory=lambda: [0.1, 10.0])
+    entropy: float = 0.01
+    """c_H."""
+    hidden: int = 64
+    learning_rate: float = 1e-3
+    batch_size: int = 256
+    epochs: int = 20
+    rule: str = "sample"
+    """Decision rule of the saved controller: `sample` or `greedy`."""
+
+
+@dataclass
+class TrainConfig:
+    """`python -m harness_mdp.train`."""
+
+    setting: SettingConfig = MISSING
+    method: MethodConfig = MISSING
+    buffer: str = MISSING
+    out: str = MISSING
+    """Folder of the saved controller."""
+    seed: int = 0
+    device: str = "auto"
+    executor: str | None = None
+    """Executor fingerprint to learn from; needed when the buffer holds more than one."""
+    mix_executors: bool = False
+    """Learn from all executors in the buffer together."""
+
+
+@dataclass
+class EvaluateConfig:
+    """`python -m harness_mdp.evaluate`."""
+
+    setting: SettingConfig = MISSING
+    executor: ExecutorConfig = MISSING
+    buffer: str = MISSING
+    policies: list[str] = field(default_factory=lambda: ["base", "forced_check", "check_revise"])
+    """Scripts, `random`, and folders of saved controllers; the first is the reference."""
+    rollouts: int = 3
+    """Episodes per task and training seed."""
+    seed: int = 1
+    """Seed of the executor's draws; another than that of collection, so nothing learned from is seen again."""
+    split: str = "eval"
+    split_by: str = "task"
+    out: str | None = None
+    """Table as Parquet or JSON, by its ending."""
+    concurrency: int = 16
+    limits: LimitsConfig = field(default_factory=LimitsConfig)
+    dry_run: bool = False
+
+
+@dataclass
+class VerifyConfig:
+    """`python -m harness_mdp.verify`."""
+
+    buffer: str = MISSING

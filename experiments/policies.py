@@ -1,0 +1,66 @@
+"""Policies from their configuration or their name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from controllers.exploration import Epsilon, Portfolio, Uniform
+from controllers.policy import ControllerPolicy
+from controllers.saved import load_controller
+from experiments.config import (
+    ControllerPolicyConfig,
+    EpsilonPolicyConfig,
+    PolicyConfig,
+    PortfolioPolicyConfig,
+    ScriptPolicyConfig,
+)
+from harness_mdp.errors import ConfigError
+from harness_mdp.mdp import Policy
+from harness_mdp.settings.protocol import Setting
+from harness_mdp.settings.scripts import script_policy
+
+__all__ = ["is_controller", "make_policy", "named_policy"]
+
+
+def is_controller(name: str, setting: Setting) -> bool:
+    """Whether `name` means a folder rather than a script or `random`."""
+    return name != "random" and name not in setting.scripts
+
+
+def named_policy(name: str, setting: Setting) -> Policy:
+    """A script of `setting`, `random`, or the saved controller in folder `name`.
+
+    Raises:
+        ConfigError: neither a script nor a folder.
+        InputError, SchemaMismatch: a damaged controller, or one made for other features.
+    """
+    if not is_controller(name, setting):
+        return Uniform() if name == "random" else script_policy(setting, name)
+    if not Path(name).is_dir():
+        raise ConfigError(
+            f"policy {name!r} is neither a script of {setting.name} ({', '.join(setting.scripts)}, random) "
+            "nor the folder of a saved controller"
+        )
+    return load_controller(Path(name), setting)
+
+
+def make_policy(config: PolicyConfig, setting: Setting) -> Policy:
+    """The policy that `config` describes, for `setting`.
+
+    Raises:
+        ConfigError: an unknown name, or weights and ε that cannot be.
+    """
+    match config:
+        case ScriptPolicyConfig():
+            return named_policy(config.name, setting)
+        case EpsilonPolicyConfig():
+            return Epsilon(named_policy(config.inner, setting), config.epsilon, config.explore)
+        case PortfolioPolicyConfig():
+            members = [(named_policy(name, setting), weight) for name, weight in config.weights.items()]
+            return Portfolio(members, config.epsilon, config.explore)
+        case ControllerPolicyConfig():
+            controller = named_policy(config.path, setting)
+            assert isinstance(controller, ControllerPolicy)
+            return controller if config.rule is None else controller.with_rule(config.rule)
+        case _:
+            raise ConfigError(f"unknown kind of policy {config.kind!r}")

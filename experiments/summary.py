@@ -1,0 +1,85 @@
+"""What a command says at its end: episodes by status, mean return, slack, action coverage, where things are."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from buffers import ReplayBuffer
+from harness_mdp.mdp import ACTIONS, EvalStatus
+
+__all__ = ["BufferSummary", "summarise"]
+
+
+@dataclass(frozen=True)
+class BufferSummary:
+    """Figures over a set of episodes of one buffer."""
+
+    episodes: int
+    tasks: int
+    scored: int
+    invalid: int
+    mean_return: float
+    """Tasks weigh equally."""
+    slack: float | None
+    """Mean over tasks of best minus mean return; None when no task has two episodes."""
+    mean_maturity: float | None
+    mean_steps: float
+    tokens: int
+    cost_usd: float | None
+    coverage: dict[str, float]
+    """Structural action -> share of the steps where it was legal that took it."""
+
+
+def summarise(buffer: ReplayBuffer, ids: Collection[str]) -> BufferSummary | None:
+    """Figures over the episodes of `ids` that are in the buffer; None when there are none."""
+    if not buffer.exists():
+        return None
+    rows = (
+        buffer.scan()
+        .filter(pl.col("episode_id").is_in(list(ids)))
+        .select(
+            "task_id",
+            "eval_status",
+            "return",
+            "tokens",
+            "cost_usd",
+            pl.col("maturity"),
+            pl.col("steps").list.eval(pl.element().struct.field("action")).alias("action"),
+            pl.col("steps").list.eval(pl.element().struct.field("mask")).alias("mask"),
+        )
+        .collect()
+    )
+    if rows.is_empty():
+        return None
+    per_task = rows.group_by("task_id").agg(
+        pl.col("return").mean().alias("mean"), pl.col("return").max().alias("best"), pl.len().alias("n")
+    )
+    several = per_task.filter(pl.col("n") > 1)
+    status = rows["eval_status"]
+    return BufferSummary(
+        episodes=len(rows),
+        tasks=len(per_task),
+        scored=int((status == EvalStatus.SCORED.value).sum()),
+        invalid=int((status == EvalStatus.INVALID.value).sum()),
+        mean_return=float(per_task["mean"].to_numpy().mean()),
+        slack=float((several["best"] - several["mean"]).to_numpy().mean()) if len(several) else None,
+        mean_maturity=None,
+        mean_steps=float(rows["action"].list.len().to_numpy().mean()),
+        tokens=int(rows["tokens"].sum()),
+        cost_usd=None if rows["cost_usd"].null_count() else float(rows["cost_usd"].sum()),
+        coverage=_coverage(rows),
+    )
+
+
+def _coverage(rows: pl.DataFrame) -> dict[str, float]:
+    actions = rows["action"].explode().drop_nulls().to_numpy()
+    masks = np.array(rows["mask"].explode().drop_nulls().to_list(), dtype=np.bool_)
+    if len(actions) == 0:
+        return {}
+    taken = np.bincount(actions, minlength=len(ACTIONS))
+    legal = masks.sum(axis=0)
+    return {a.label: float(taken[a] / legal[a]) for a in ACTIONS if legal[a]}

@@ -1,0 +1,70 @@
+"""The tasks of a configured setting, split, and cut to a limit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from experiments.config import SettingConfig
+from harness_mdp.errors import ConfigError
+from harness_mdp.hashing import digest
+from harness_mdp.mdp import Budgets
+from harness_mdp.settings import open_setting
+from harness_mdp.settings.protocol import Setting
+from harness_mdp.settings.tasks import Task, TaskStore, split_tasks
+
+__all__ = ["TaskSet", "load_tasks"]
+
+
+@dataclass(frozen=True)
+class TaskSet:
+    """A setting with its tasks, horizon and budgets as configured."""
+
+    setting: Setting
+    store: TaskStore
+    """All tasks, their splits set."""
+    limit: int | None
+    horizon: int
+    budgets: Budgets
+
+    def select(self, split: str) -> tuple[Task, ...]:
+        """Tasks of `split`, at most `limit` of train and of eval each, in store order.
+
+        Raises:
+            ConfigError: the split is unknown or empty.
+        """
+        tasks = self.store.select(split)
+        if self.limit is not None:
+            keep = {task.id for name in ("train", "eval") for task in _first(self.store.select(name), self.limit)}
+            tasks = tuple(task for task in tasks if task.id in keep)
+        if not tasks:
+            raise ConfigError(f"setting {self.setting.name}: split {split!r} has no task")
+        return tasks
+
+
+def _first(tasks: Sequence[Task], limit: int) -> list[Task]:
+    return sorted(tasks, key=lambda task: digest(["limit", task.hash]))[:limit]
+
+
+def load_tasks(config: SettingConfig, split_by: str = "task") -> TaskSet:
+    """Open the setting and generate or read its tasks.
+
+    Raises:
+        ConfigError: unknown setting, a path for a setting that reads none, or a number that cannot be.
+        InputError: a missing or damaged benchmark file.
+    """
+    for name, value in (("tasks", config.tasks), ("limit", config.limit), ("horizon", config.horizon)):
+        if value is not None and value < 1:
+            raise ConfigError(f"setting.{name} is {value}; expected at least 1")
+    setting = open_setting(config.name)
+    path = Path(config.path) if config.path is not None else None
+    store = setting.tasks(seed=config.seed, n=config.tasks, path=path)
+    own = setting.budgets
+    return TaskSet(
+        setting=setting,
+        store=replace(store, tasks=split_tasks(store.tasks, by=split_by)),
+        limit=config.limit,
+        horizon=config.horizon or setting.horizon,
+        budgets=Budgets(config.tokens or own.tokens, config.usd if config.usd is not None else own.usd),
+    )

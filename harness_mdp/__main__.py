@@ -1,0 +1,39 @@
+"""`harness-mdp`: lists the commands, or runs one: `harness-mdp collect KEY=VALUE ...`."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+__all__ = ["COMMANDS", "main"]
+
+COMMANDS = {
+    "collect": ("harness_mdp.collect", "log episodes of the frozen executor into a buffer"),
+    "train": ("harness_mdp.train", "learn a controller from a buffer and save it"),
+    "evaluate": ("harness_mdp.evaluate", "compare policies on identical tasks, rollouts and draws"),
+    "verify": ("harness_mdp.verify", "fold every stored episode again, report what does not replay"),
+    "study": ("experiments.study", "collect, train, evaluate: one cell, or a grid with -m"),
+    "local-server": ("experiments.local_server", "serve SmolLM2-135M-Instruct on loopback (extra `local`)"),
+}
+"""Name -> (module with `main()`, what it does)."""
+
+
+def main() -> None:
+    """Dispatch on the first argument."""
+    arguments = sys.argv[1:]
+    if arguments and arguments[0] in COMMANDS:
+        sys.argv = [f"harness-mdp {arguments[0]}", *arguments[1:]]
+        import_module(COMMANDS[arguments[0]][0]).main()
+        return
+    wanted_help = not arguments or arguments[0] in ("-h", "--help", "help")
+    out = sys.stdout if wanted_help else sys.stderr
+    if not wanted_help:
+        out.write(f"harness-mdp: unknown command {arguments[0]!r}\n")
+    out.write("usage: harness-mdp COMMAND [KEY=VALUE ...]   (COMMAND --help lists its keys)\n\n")
+    for name, (module, what) in COMMANDS.items():
+        out.write(f"  {name:<13} {what}\n{'':<15} = python -m {module}\n")
+    sys.exit(0 if wanted_help else 2)
+
+
+if __name__ == "__main__":
+    main()

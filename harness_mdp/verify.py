@@ -1,0 +1,28 @@
+"""`python -m harness_mdp.verify`: fold every stored episode again and report what does not replay."""
+
+from __future__ import annotations
+
+from experiments.config import VerifyConfig
+from harness_mdp.command import run_command
+
+__all__ = ["main"]
+
+
+def _verify(config: VerifyConfig) -> int:
+    from buffers import ReplayBuffer
+    from buffers.verify import verify
+    from experiments.printing import print_verification
+    from harness_mdp.settings import open_setting
+
+    report = verify(ReplayBuffer(config.buffer), open_setting)
+    print_verification(config, report)
+    return 0 if report.ok else 1
+
+
+def main() -> None:
+    """Run the command."""
+    run_command("verify", _verify)
+
+
+if __name__ == "__main__":
+    main()
