@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -144,7 +143,7 @@ class ScriptPolicy:
     rules: LegalRules
     script: Script
 
-    @cached_property
+    @property
     def fingerprint(self) -> str:
         """Name, setting and setting version (a setting's version is bumped when a script changes)."""
         return digest(["script", self.name, self.setting, self.setting_version], 16)
