@@ -1,0 +1,260 @@
+"""The replay buffer: a Delta table with one row per finished episode, and `_harness/` beside it."""
+
+# pyarrow ships no type information.
+# pyright: reportUnknownParameterType=false
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
+
+import pyarrow as pa
+
+from buffers.rows import to_episode, to_table
+from buffers.schema import FLAT_COLUMNS
+from buffers.side import HarnessFolder
+from buffers.table import EpisodeTable
+from buffers.tensors import EPISODE_LEAVES, STEP_LEAVES, TrainingArrays, training_arrays
+from buffers.where import Narrower, Where, keep
+from buffers.writer import MAX_EPISODES, MAX_SECONDS, EpisodeWriter
+from harness_mdp.errors import ConfigError, UnusableBuffer
+from harness_mdp.mdp import Episode, Mask
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    from d3rlpy.dataset import MDPDataset
+
+__all__ = ["BufferStats", "ReplayBuffer"]
+
+
+@dataclass(frozen=True, slots=True)
+class BufferStats:
+    """What a buffer holds, at one version."""
+
+    version: int
+    episodes: int
+    files: int
+    data_bytes: int
+    """Bytes of the Parquet files, without the log."""
+    counts: Mapping[tuple[str, str, str, str], int]
+    """(setting, phase, split, eval_status) -> episodes"""
+
+
+class ReplayBuffer:
+    """Episodes at `path`, appended by any number of processes and read at any version.
+
+    Making the object touches nothing: a missing folder is made by the first append, and reported by the first read.
+
+    Args:
+        path: a local folder, or an object-store URI (`s3://...`).
+        version: read this table version instead of the newest; appending is refused then.
+        storage_options: credentials and options of the object store.
+        side: local folder for what else belongs to the buffer; `path/_harness` unless `path` is a URI.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        version: int | None = None,
+        storage_options: Mapping[str, str] | None = None,
+        side: Path | None = None,
+    ) -> None:
+        self.path = str(path)
+        self._table = EpisodeTable(self.path, storage_options, version)
+        self._side = side
+
+    def __repr__(self) -> str:
+        return f"ReplayBuffer({self.path!r})"
+
+    @cached_property
+    def harness(self) -> HarnessFolder:
+        """Attempts, run manifests, dataset card and the path of the completion cache.
+
+        Raises:
+            ConfigError: the buffer is on an object store and no local `side` folder was given.
+        """
+        if self._side is not None:
+            return HarnessFolder(self._side)
+        if self._table.local is None:
+            raise ConfigError(
+                f"{self.path}: attempts, manifests and the completion cache need a local folder; give side=FOLDER"
+            )
+        return HarnessFolder(self._table.local / "_harness")
+
+    @property
+    def exists(self) -> bool:
+        """Whether the table has been made."""
+        return self._table.exists()
+
+    @property
+    def version(self) -> int:
+        """Newest table version (or the one this object was opened at)."""
+        return self._table.snapshot().version()
+
+    # -- writing -----------------------------------------------------------------------------------------------
+
+    def append(self, episodes: Sequence[Episode]) -> int:
+        """Commits the episodes that are not there yet, all of them in one commit; returns how many that were.
+
+        An episode id never occurs twice, whatever other processes append at the same time.
+
+        Raises:
+            ValueError: an episode whose event and action differ, or with arrays of the wrong shape.
+            HarnessError: the commit cannot be made.
+        """
+        return self._table.append(to_table(episodes)) if episodes else 0
+
+    def writer(
+        self, *, max_episodes: int = MAX_EPISODES, max_seconds: float = MAX_SECONDS, compact: bool = False
+    ) -> EpisodeWriter:
+        """A context that commits in batches in the background; `with` or `async with`."""
+        return EpisodeWriter(
+            self.append, self.compact, max_episodes=max_episodes, max_seconds=max_seconds, compact_at_end=compact
+        )
+
+    def compact(self) -> None:
+        """Merges the files of many small commits; every episode and `_harness/` stay."""
+        self._table.compact()
+
+    def vacuum(self, retention_hours: int = 168, *, dry_run: bool = False) -> list[str]:
+        """Deletes data files that no table version of the last `retention_hours` names; `_harness/` stays.
+
+        Below 168 hours nobody may be appending: a file that is not committed yet would be deleted.
+        """
+        return self._table.vacuum(retention_hours, dry_run)
+
+    # -- reading -----------------------------------------------------------------------------------------------
+
+    def episode_ids(self, phase: str | None = None, run: str | None = None) -> frozenset[str]:
+        """Ids of the finished episodes; empty for a buffer that is not there yet."""
+        if phase is None and run is None:
+            return self._table.ids()
+        if not self.exists:
+            return frozenset()
+        where = Where()
+        if phase is not None:
+            where["phase"] = phase
+        if run is not None:
+            where["run"] = run
+        return frozenset(self._read(("episode_id",), where).column("episode_id").to_pylist())
+
+    def infra_missing(self) -> frozenset[str]:
+        """Ids of episodes that were attempted and never finished."""
+        return self.harness.attempted_ids() - self.episode_ids()
+
+    def scan(self) -> pl.LazyFrame:
+        """The table as a lazy polars frame, nested columns included."""
+        import polars as pl
+
+        snapshot = self._table.snapshot()
+        return pl.scan_delta(snapshot)
+
+    @overload
+    def episodes_df(self, backend: Literal["polars"] = ..., **where: Unpack[Where]) -> pl.DataFrame: ...
+    @overload
+    def episodes_df(self, backend: Literal["pandas"], **where: Unpack[Where]) -> pd.DataFrame: ...
+    def episodes_df(self, backend: str = "polars", **where: Unpack[Where]) -> pl.DataFrame | pd.DataFrame:
+        """One row an episode: the flat columns, `n_steps`, `maturity_<preset>`, `rubric`, `maturity_events`."""
+        from buffers.frames import EPISODE_FRAME_LEAVES, episode_frame
+
+        return _to(backend, episode_frame(self._read(EPISODE_FRAME_LEAVES, where)))
+
+    @overload
+    def steps_df(
+        self, backend: Literal["polars"] = ..., *, named_features: bool = ..., **where: Unpack[Where]
+    ) -> pl.DataFrame: ...
+    @overload
+    def steps_df(
+        self, backend: Literal["pandas"], *, named_features: bool = ..., **where: Unpack[Where]
+    ) -> pd.DataFrame: ...
+    def steps_df(
+        self, backend: str = "polars", *, named_features: bool = False, **where: Unpack[Where]
+    ) -> pl.DataFrame | pd.DataFrame:
+        """One row a step: ids, decision (mask, base action, action, propensity) and outcome of the event.
+
+        `named_features` gives one column a feature instead of the list `features` (one setting and version only).
+        """
+        from buffers.frames import STEP_FRAME_LEAVES, step_frame
+
+        return _to(backend, step_frame(self._read(STEP_FRAME_LEAVES, where), named_features=named_features))
+
+    def episodes(self, *, batch: int = 256, **where: Unpack[Where]) -> Iterator[Episode]:
+        """Episodes as they were appended, bit for bit, `batch` of them in memory at a time; in stored order."""
+        snapshot = self._table.snapshot()
+        for rows in self._table.batches(snapshot, None, batch):
+            for row in keep(pa.Table.from_batches([rows]), where).to_pylist():
+                yield to_episode(row)
+
+    def tensors(
+        self,
+        setting: str,
+        phase: str = "collect",
+        split: str = "train",
+        *,
+        mixed_executors: bool = False,
+        **where: Unpack[Narrower],
+    ) -> TrainingArrays:
+        """Steps and episodes as arrays for learning (`split="all"` for both splits).
+
+        Raises:
+            UnusableBuffer: no such episodes (the message says which there are), or several executors.
+            SchemaMismatch: episodes of different feature schemas.
+        """
+        selection = Where(**where, setting=setting, phase=phase)
+        if split != "all":
+            selection["split"] = split
+        snapshot = self._table.snapshot()
+        rows = self._read((*EPISODE_LEAVES, *STEP_LEAVES), selection, snapshot)
+        words = ", ".join(f"{key}={value}" for key, value in selection.items())
+        if rows.num_rows == 0:
+            raise UnusableBuffer(f"{self.path}: no episodes with {words}; the buffer holds {self._holdings()}")
+        return training_arrays(
+            rows, version=snapshot.version(), where=f"{self.path} ({words})", mixed_executors=mixed_executors
+        )
+
+    def to_d3rlpy(
+        self, setting: str, phase: str = "collect", split: str = "train", **where: Unpack[Narrower]
+    ) -> tuple[MDPDataset, Mask]:
+        """`(dataset, masks)`: terminal rewards, one d3rlpy episode per episode, masks (n, 7) in step order."""
+        from buffers.d3rlpy_dataset import to_d3rlpy
+
+        return to_d3rlpy(self.tensors(setting, phase, split, **where))
+
+    @property
+    def stats(self) -> BufferStats:
+        """Version, sizes and counts."""
+        snapshot = self._table.snapshot()
+        keys = ("setting", "phase", "split", "eval_status")
+        groups = self._table.read(snapshot, keys).group_by(list(keys)).aggregate([([], "count_all")]).to_pylist()
+        counts = {(g["setting"], g["phase"], g["split"], g["eval_status"]): g["count_all"] for g in groups}
+        return BufferStats(
+            version=snapshot.version(),
+            episodes=sum(counts.values()),
+            files=len(snapshot.file_uris()),
+            data_bytes=self._table.bytes_of_data(snapshot),
+            counts=dict(sorted(counts.items())),
+        )
+
+    def _read(self, leaves: Sequence[str], where: Where, snapshot: Any = None) -> pa.Table:
+        asked = [column for column in where if column not in leaves]
+        return keep(self._table.read(snapshot or self._table.snapshot(), [*leaves, *asked]), where)
+
+    def _holdings(self) -> str:
+        counts = self.stats.counts
+        if not counts:
+            return "no episodes at all"
+        return "; ".join(f"{n} x setting={s} phase={p} split={d} ({e})" for (s, p, d, e), n in counts.items())
+
+
+def _to(backend: str, frame: pl.DataFrame) -> pl.DataFrame | pd.DataFrame:
+    if backend not in ("polars", "pandas"):
+        raise ConfigError(f"backend is {backend!r}; expected polars or pandas")
+    return frame if backend == "polars" else frame.to_pandas()
+
+
+assert set(EPISODE_LEAVES) <= set(FLAT_COLUMNS)

@@ -1,0 +1,228 @@
+"""A buffer as arrays for learning: the nested step columns, flattened without a Python loop.
+
+Only the Parquet leaves that learning needs are read, so artifacts and events cost nothing here.
+"""
+
+# pyarrow ships no type information.
+# pyright: reportUnknownParameterType=false
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from buffers.rows import decode_text
+from harness_mdp.errors import SchemaMismatch, UnusableBuffer
+from harness_mdp.mdp import N_ACTIONS
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["EPISODE_LEAVES", "STEP_LEAVES", "TrainingArrays", "training_arrays"]
+
+EPISODE_LEAVES = (
+    "episode_id",
+    "task_id",
+    "task_hash",
+    "feature_schema_id",
+    "executor",
+    "policy",
+    "policy_fingerprint",
+    "seed",
+    "rollout",
+    "horizon",
+    "eval_status",
+    "return",
+    "tokens",
+    "cost_usd",
+    "seconds",
+)
+STEP_LEAVES = (
+    "steps.list.element.t",
+    "steps.list.element.features.list.element",
+    "steps.list.element.mask.list.element",
+    "steps.list.element.base_action",
+    "steps.list.element.action",
+    "steps.list.element.propensities.list.element",
+)
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainingArrays:
+    """n steps of m episodes of one setting; steps of an episode are adjacent and in order.
+
+    Episodes are ordered by (task id, seed, rollout, episode id), whatever the order of the commits.
+    """
+
+    features: npt.NDArray[np.float32]
+    """(n, d)"""
+    mask: npt.NDArray[np.bool_]
+    """(n, 7)"""
+    base_action: Ints
+    """(n,)"""
+    action: Ints
+    """(n,)"""
+    propensities: Floats
+    """(n, 7) the behaviour policy's distribution."""
+    t: Ints
+    """(n,) 1..H"""
+    episode: Ints
+    """(n,) index into the episodes, non-decreasing."""
+    lengths: Ints
+    """(m,) steps of each episode; 0 for one whose budget was spent at once."""
+    returns: Floats
+    """(m,) Q in [0, 1]."""
+    task: Ints
+    """(m,) index into `task_ids`."""
+    seed: Ints
+    """(m,)"""
+    rollout: Ints
+    """(m,)"""
+    horizon: Ints
+    """(m,)"""
+    tokens: Ints
+    """(m,)"""
+    cost_usd: Floats
+    """(m,) USD; NaN where a price is unknown."""
+    seconds: Floats
+    """(m,) wall time."""
+    episode_ids: tuple[str, ...]
+    task_ids: tuple[str, ...]
+    """Distinct tasks, sorted."""
+    policies: tuple[str, ...]
+    """(m,) behaviour policy of each episode."""
+    executors: tuple[str, ...]
+    """Distinct executor fingerprints, sorted; one unless a mixture was asked for."""
+    feature_schema_id: str
+    version: int
+    """Table version that was read."""
+
+    @property
+    def n_steps(self) -> int:
+        """N"""
+        return len(self.action)
+
+    @property
+    def n_episodes(self) -> int:
+        """M"""
+        return len(self.returns)
+
+    @property
+    def propensity(self) -> Floats:
+        """(n,) μ(action | state)."""
+        return self.propensities[np.arange(self.n_steps), self.action]
+
+    def torch(self, device: str | torch.device = "cpu") -> dict[str, torch.Tensor]:
+        """Every array by its name as a tensor on `device`, dtypes kept (float32, bool, int64, float64)."""
+        import torch
+
+        arrays = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {
+            name: torch.as_tensor(np.require(value, requirements="W"), device=device)
+            for name, value in arrays.items()
+            if isinstance(value, np.ndarray)
+        }
+
+
+def training_arrays(rows: pa.Table, *, version: int, where: str, mixed_executors: bool) -> TrainingArrays:
+    """Rows with `EPISODE_LEAVES` and `STEP_LEAVES` as arrays.
+
+    Args:
+        rows: at least one row, all of one setting.
+        version: table version they were read at.
+        where: the selection in words, for messages.
+        mixed_executors: allow more than one executor fingerprint.
+
+    Raises:
+        UnusableBuffer: no episodes, several executors, or a step of the wrong shape.
+        SchemaMismatch: episodes of different feature schemas.
+    """
+    if rows.num_rows == 0:
+        raise UnusableBuffer(f"{where}: no episodes")
+    schema_ids = _distinct(rows, "feature_schema_id")
+    if len(schema_ids) > 1:
+        raise SchemaMismatch(
+            f"{where}: episodes of {len(schema_ids)} feature schemas ({', '.join(schema_ids)}), made with different "
+            "versions of the setting; expected one. Collect into a new buffer"
+        )
+    executors = tuple(decode_text(name) for name in _distinct(rows, "executor"))
+    if len(executors) > 1 and not mixed_executors:
+        raise UnusableBuffer(
+            f"{where}: episodes of {len(executors)} executors ({'; '.join(executors)}); a controller is learned for "
+            "one. Choose one with executor=..., or ask for the mixture with mixed_executors=true"
+        )
+    rows = rows.sort_by([(key, "ascending") for key in ("task_id", "seed", "rollout", "episode_id")])
+    step_lists = _array(rows, "steps")
+    lengths = np.diff(step_lists.offsets.to_numpy())
+    steps = step_lists.flatten()
+    episode = np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)
+    episode_ids = _texts(rows, "episode_id")
+    names, task = np.unique(np.array(_texts(rows, "task_id"), dtype=object), return_inverse=True)
+    return TrainingArrays(
+        features=_matrix(steps, "features", None, episode, episode_ids).astype(np.float32, copy=False),
+        mask=_matrix(steps, "mask", N_ACTIONS, episode, episode_ids),
+        base_action=_column(steps, "base_action").astype(np.int64),
+        action=_column(steps, "action").astype(np.int64),
+        propensities=_matrix(steps, "propensities", N_ACTIONS, episode, episode_ids),
+        t=_column(steps, "t").astype(np.int64),
+        episode=episode,
+        lengths=lengths.astype(np.int64),
+        returns=_numbers(rows, "return", np.float64),
+        task=task.astype(np.int64),
+        seed=_numbers(rows, "seed", np.int64),
+        rollout=_numbers(rows, "rollout", np.int64),
+        horizon=_numbers(rows, "horizon", np.int64),
+        tokens=_numbers(rows, "tokens", np.int64),
+        cost_usd=_numbers(rows, "cost_usd", np.float64),
+        seconds=_numbers(rows, "seconds", np.float64),
+        episode_ids=tuple(episode_ids),
+        task_ids=tuple(decode_text(name) for name in cast("list[str]", names.tolist())),
+        policies=tuple(decode_text(name) for name in _texts(rows, "policy")),
+        executors=executors,
+        feature_schema_id=schema_ids[0],
+        version=version,
+    )
+
+
+def _array(rows: pa.Table, name: str) -> Any:
+    """One contiguous array; `Any`, since Arrow's list and struct methods are not in a common type."""
+    return rows.column(name).combine_chunks()
+
+
+def _distinct(rows: pa.Table, name: str) -> list[str]:
+    return sorted(cast("list[str]", rows.column(name).unique().to_pylist()))
+
+
+def _texts(rows: pa.Table, name: str) -> list[str]:
+    return cast("list[str]", rows.column(name).to_pylist())
+
+
+def _numbers(rows: pa.Table, name: str, dtype: type[np.generic]) -> npt.NDArray[Any]:
+    return np.asarray(rows.column(name).to_numpy(), dtype=dtype)
+
+
+def _column(steps: Any, name: str) -> npt.NDArray[Any]:
+    return steps.field(name).to_numpy(zero_copy_only=False)
+
+
+def _matrix(steps: Any, name: str, width: int | None, episode: Ints, episode_ids: Sequence[str]) -> npt.NDArray[Any]:
+    """(n, width) from a list field; the width of the first step where `width` is None."""
+    lists = steps.field(name)
+    widths = np.diff(lists.offsets.to_numpy())
+    if width is None:
+        width = int(widths[0]) if len(widths) else 0
+    wrong = np.flatnonzero(widths != width)
+    if len(wrong):
+        raise UnusableBuffer(
+            f"episode {episode_ids[int(episode[wrong[0]])]}: {name} has {widths[wrong[0]]} entries at a step; "
+            f"expected {width}. Run verify on the buffer"
+        )
+    return lists.flatten().to_numpy(zero_copy_only=False).reshape(len(widths), width)
