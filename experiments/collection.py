@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from buffers import ReplayBuffer
-from experiments.config import CollectConfig
+from experiments.config import CollectConfig, EvaluateConfig
 from experiments.executors import price_bound, tokens_bound
 from experiments.manifest import record_run, run_name
 from experiments.policies import make_policy
@@ -16,7 +17,7 @@ from harness_mdp.executors.protocol import Executor
 from harness_mdp.mdp import Policy
 from harness_mdp.runner import EpisodePlan
 
-__all__ = ["Collection", "DryRun", "collect", "dry_run"]
+__all__ = ["Collection", "DryRun", "collect", "count_work", "dry_run"]
 
 
 @dataclass(frozen=True)
@@ -98,10 +99,17 @@ def collect(config: CollectConfig, *, quiet: bool = False) -> Collection:
 
 def dry_run(config: CollectConfig) -> DryRun:
     """Count what `collect` would run, without running or writing anything."""
-    tasks, buffer, executor, plans = _prepare(config)
-    del executor
-    done = len(finished(buffer, [plan.id for plan in plans]))
-    todo = len(plans) - done
+    tasks, buffer, _, plans = _prepare(config)
+    return count_work(config, tasks, buffer, plans)
+
+
+def count_work(
+    config: CollectConfig | EvaluateConfig, tasks: TaskSet, buffer: ReplayBuffer, plans: Sequence[EpisodePlan]
+) -> DryRun:
+    """Episodes of `plans` that are not in the buffer yet, and upper bounds of their calls, tokens and money."""
+    ids = {plan.id for plan in plans}
+    done = len(finished(buffer, ids))
+    todo = len(ids) - done
     per_episode = tokens_bound(config.executor, tasks.horizon, tasks.budgets.tokens)
     tokens = None if per_episode is None else todo * per_episode
     if config.limits.tokens is not None:

@@ -11,6 +11,7 @@ from typing import Any
 __all__ = [
     "CollectConfig",
     "ControllerPolicyConfig",
+    "DemoConfig",
     "EpsilonPolicyConfig",
     "EvaluateConfig",
     "ExecutorConfig",
@@ -22,6 +23,7 @@ __all__ = [
     "ScriptPolicyConfig",
     "SettingConfig",
     "SimulatedConfig",
+    "StudyConfig",
     "TrainConfig",
     "VerifyConfig",
 ]
@@ -140,7 +142,7 @@ class ControllerPolicyConfig(PolicyConfig):
 
     kind: str = "controller"
     path: str = MISSING
-    rule: str | None = None
+    decision: str | None = None
     """`sample` or `greedy`; None is the rule it was saved with."""
 
 
@@ -174,23 +176,24 @@ class CollectConfig:
 
 @dataclass
 class MethodConfig:
-    """A learner: advantage-weighted regression, or behaviour cloning (the same with all weights 1)."""
+    """A learner, field by field `controllers.AWConfig`, which checks the values and says what they mean."""
 
-    name: str = MISSING
-    """`aw` or `bc`."""
-    credit: str = "trajectory"
+    method: str = MISSING
+    """`aw` (advantage-weighted regression) or `bc` (behaviour cloning, the same with all weights 1)."""
+    advantage: str = "trajectory"
     baseline: str = "task_mean"
     """`task_mean` or `leave_one_out`."""
-    beta: float = 0.2
-    """Temperature β of w = exp(A/β)."""
-    clip: list[float] = field(default_factory=lambda: [0.1, 10.0])
-    entropy: float = 0.01
-    """c_H."""
     hidden: int = 64
     learning_rate: float = 1e-3
     batch_size: int = 256
     epochs: int = 20
-    rule: str = "sample"
+    beta: float = 0.2
+    """Temperature β of w = exp(A/β)."""
+    weight_min: float = 0.1
+    weight_max: float = 10.0
+    entropy: float = 0.01
+    """c_H."""
+    decision: str = "sample"
     """Decision rule of the saved controller: `sample` or `greedy`."""
 
 
@@ -238,3 +241,40 @@ class VerifyConfig:
     """`python -m harness_mdp.verify`."""
 
     buffer: str = MISSING
+
+
+@dataclass
+class StudyConfig:
+    """`python -m experiments.study`: collect, train, evaluate; one cell. `-m` spans a grid."""
+
+    setting: SettingConfig = MISSING
+    executor: ExecutorConfig = MISSING
+    policy: PolicyConfig = MISSING
+    root: str = MISSING
+    """Folder for the buffer, the controllers and the tables of this cell."""
+    rollouts: int = 20
+    """Episodes per training task."""
+    seed: int = 0
+    """Seed of collection."""
+    methods: list[str] = field(default_factory=lambda: ["bc", "aw"])
+    train_seeds: list[int] = field(default_factory=lambda: [0, 1, 2])
+    scripts: list[str] = field(default_factory=lambda: ["base", "forced_check", "check_revise"])
+    """Baselines beside the learners; the first is the reference."""
+    eval_rollouts: int = 3
+    """Episodes per evaluation task and training seed."""
+    eval_seed: int = 1
+    split_by: str = "task"
+    device: str = "auto"
+    concurrency: int = 16
+    limits: LimitsConfig = field(default_factory=LimitsConfig)
+
+
+@dataclass
+class DemoConfig:
+    """`make demo`: the study on two settings with the simulated executor."""
+
+    root: str = "runs/demo"
+    settings: list[str] = field(default_factory=lambda: ["coding", "dbbench"])
+    rollouts: int = 20
+    eval_rollouts: int = 3
+    profile: str = "medium"

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import platform
 import subprocess
 import sys
 from dataclasses import asdict
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from buffers import ReplayBuffer
 from experiments.config import CollectConfig, EvaluateConfig
-from harness_mdp.hashing import Json, digest
+from harness_mdp.hashing import digest
 
-__all__ = ["provenance", "record_run", "run_name"]
+__all__ = ["record_run", "run_name"]
 
-_PACKAGES = ("harness-mdp", "torch", "numpy", "polars", "deltalake", "scikit-learn", "d3rlpy", "openai", "hydra-core")
 _NOT_THE_WORK = ("buffer", "out", "concurrency", "dry_run", "limits")
 """Keys that do not change which episodes there are."""
 
@@ -33,25 +30,8 @@ def run_name(phase: str, config: CollectConfig | EvaluateConfig) -> str:
 
 
 def record_run(buffer: ReplayBuffer, run: str, config: CollectConfig | EvaluateConfig) -> None:
-    """Write the run's manifest beside the episodes: configuration as resolved and as passed, versions, commit."""
-    buffer.write_manifest(run, {"run": run, "config": asdict(config), "passed": sys.argv[1:], **provenance()})
-
-
-def provenance() -> dict[str, Json]:
-    """Versions of Python and packages, platform, and the git commit of the checkout if there is one."""
-    return {
-        "python": platform.python_version(),
-        "platform": platform.platform(),
-        "packages": {name: _version(name) for name in _PACKAGES},
-        "git_commit": _commit(),
-    }
-
-
-def _version(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
+    """Write the run's manifest beside the episodes: configuration as passed and as resolved, versions, commit."""
+    buffer.harness.write_run(run, passed=sys.argv[1:], resolved={"config": asdict(config), "git_commit": _commit()})
 
 
 def _commit() -> str | None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
+from typing import TypeVar
 
-from controllers.exploration import Epsilon, Portfolio, Uniform
+from controllers.config import DecisionRule
+from controllers.exploration import Epsilon, Explore, Portfolio, Uniform
 from controllers.policy import ControllerPolicy
 from controllers.saved import load_controller
 from experiments.config import (
@@ -54,13 +57,27 @@ def make_policy(config: PolicyConfig, setting: Setting) -> Policy:
         case ScriptPolicyConfig():
             return named_policy(config.name, setting)
         case EpsilonPolicyConfig():
-            return Epsilon(named_policy(config.inner, setting), config.epsilon, config.explore)
+            explore = _member(Explore, "policy.explore", config.explore)
+            return Epsilon(named_policy(config.inner, setting), config.epsilon, explore)
         case PortfolioPolicyConfig():
             members = [(named_policy(name, setting), weight) for name, weight in config.weights.items()]
-            return Portfolio(members, config.epsilon, config.explore)
+            return Portfolio(members, config.epsilon, _member(Explore, "policy.explore", config.explore))
         case ControllerPolicyConfig():
-            controller = named_policy(config.path, setting)
-            assert isinstance(controller, ControllerPolicy)
-            return controller if config.rule is None else controller.with_rule(config.rule)
+            controller = load_controller(Path(config.path), setting)
+            if config.decision is None:
+                return controller
+            return ControllerPolicy(
+                controller.weights, _member(DecisionRule, "policy.decision", config.decision), controller.name
+            )
         case _:
             raise ConfigError(f"unknown kind of policy {config.kind!r}")
+
+
+_E = TypeVar("_E", bound=StrEnum)
+
+
+def _member(kind: type[_E], key: str, value: str) -> _E:
+    try:
+        return kind(value)
+    except ValueError:
+        raise ConfigError(f"{key} is {value!r}; expected one of {', '.join(kind)}") from None

@@ -85,7 +85,7 @@ class EpisodeProgress:
         self.tally.add(episode)
         self._show()
 
-    def attempt(self) -> None:
+    def failure(self) -> None:
         """An attempt that failed for reasons outside the agent."""
         self.tally.missing += 1
         self._show()

@@ -16,6 +16,8 @@ def register_configs() -> None:
     store.store(name="train_schema", node=config.TrainConfig)
     store.store(name="evaluate_schema", node=config.EvaluateConfig)
     store.store(name="verify_schema", node=config.VerifyConfig)
+    store.store(name="study_schema", node=config.StudyConfig)
+    store.store(name="demo_schema", node=config.DemoConfig)
     store.store(group="setting", name="schema", node=config.SettingConfig)
     store.store(group="executor", name="simulated_schema", node=config.SimulatedConfig)
     store.store(group="executor", name="openai_schema", node=config.OpenAIConfig)

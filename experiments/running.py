@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import polars as pl
 
-from buffers import ReplayBuffer
+from buffers import Attempt, ReplayBuffer
 from experiments.config import ExecutorConfig, LimitsConfig
 from experiments.executors import make_executor
 from experiments.progress import EpisodeProgress
@@ -16,7 +17,7 @@ from experiments.tasks import TaskSet
 from harness_mdp.executors.limits import LimitedExecutor, SpendingLimit, SpendingLimitReached
 from harness_mdp.executors.protocol import Executor
 from harness_mdp.mdp import Episode
-from harness_mdp.runner import Attempt, EpisodePlan, run_episodes
+from harness_mdp.runner import EpisodePlan, Failure, run_episodes
 from harness_mdp.scoring.maturity import MaturityConfig, score_episode
 from harness_mdp.scoring.rubric import Scorer
 
@@ -40,12 +41,12 @@ class Outcome:
 
 def with_executor(config: ExecutorConfig, tasks: TaskSet, buffer: ReplayBuffer, concurrency: int) -> Executor:
     """The configured executor, its completion cache beside the buffer."""
-    return make_executor(config, tasks, buffer.completions_path, concurrency)
+    return make_executor(config, tasks, buffer.harness.completions, concurrency)
 
 
 def finished(buffer: ReplayBuffer, ids: Collection[str]) -> dict[str, tuple[int, float | None]]:
     """Tokens and cost in USD of those episodes of `ids` that the buffer holds, by id."""
-    if not buffer.exists():
+    if not buffer.exists:
         return {}
     rows = buffer.scan().select("episode_id", "tokens", "cost_usd").filter(pl.col("episode_id").is_in(list(ids)))
     return {identity: (tokens, cost) for identity, tokens, cost in rows.collect().iter_rows()}
@@ -105,17 +106,30 @@ async def _run_plans(
                 writer.add(score_episode(episode, tasks.setting, presets))
                 progress.episode(episode)
 
-            async def note(attempt: Attempt) -> None:
-                buffer.attempts.add(attempt)
-                progress.attempt()
+            async def note(failure: Failure) -> None:
+                buffer.harness.add_attempts([_attempt(failure)])
+                progress.failure()
 
             try:
-                await run_episodes(
-                    todo, limited, scorer, concurrency=concurrency, on_episode=keep, on_attempt=note
-                )
+                await run_episodes(todo, limited, scorer, concurrency=concurrency, on_episode=keep, on_failure=note)
             except SpendingLimitReached as limit:
                 stopped = str(limit)
     finally:
         await executor.close()
     tally = progress.tally
     return Outcome(len(by_id), len(spent), tally.episodes, tally.missing, stopped)
+
+
+def _attempt(failure: Failure) -> Attempt:
+    plan = failure.plan
+    return Attempt(
+        episode_id=plan.id,
+        run=plan.run,
+        setting=plan.setting.name,
+        task_id=plan.task.id,
+        rollout=plan.rollout,
+        policy=plan.policy.name,
+        kind=failure.kind,
+        message=failure.message,
+        time=datetime.now(UTC).isoformat(timespec="seconds"),
+    )

@@ -36,7 +36,7 @@ class BufferSummary:
 
 def summarise(buffer: ReplayBuffer, ids: Collection[str]) -> BufferSummary | None:
     """Figures over the episodes of `ids` that are in the buffer; None when there are none."""
-    if not buffer.exists():
+    if not buffer.exists:
         return None
     rows = (
         buffer.scan()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from experiments.config import EvaluateConfig
-from harness_mdp.command import run_command
+from experiments.hydra_app import run_command
 
 __all__ = ["main"]
 

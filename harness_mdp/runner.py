@@ -42,7 +42,7 @@ from harness_mdp.settings.protocol import Setting, Workspace
 from harness_mdp.settings.scripts import decision_point
 from harness_mdp.settings.tasks import Task
 
-__all__ = ["Attempt", "EpisodePlan", "draw_action", "episode_id", "run_episode", "run_episodes"]
+__all__ = ["EpisodePlan", "Failure", "draw_action", "episode_id", "run_episode", "run_episodes"]
 
 
 @dataclass(frozen=True)
@@ -87,11 +87,13 @@ def episode_id(plan: EpisodePlan) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
-    """An attempt at an episode that failed for reasons outside the agent: it has no return."""
+class Failure:
+    """An attempt at an episode that failed for reasons outside the agent: it has no return, never 0."""
 
     plan: EpisodePlan
-    reason: str
+    kind: str
+    """Type of the error behind it, e.g. `APITimeoutError`."""
+    message: str
 
 
 def draw_action(probs: Probs, rng: np.random.Generator) -> Action:
@@ -235,7 +237,7 @@ async def run_episodes(
     *,
     concurrency: int,
     on_episode: Callable[[Episode], Awaitable[None]],
-    on_attempt: Callable[[Attempt], Awaitable[None]],
+    on_failure: Callable[[Failure], Awaitable[None]],
 ) -> None:
     """Run `plans`, at most `concurrency` at once; report each as soon as it ends.
 
@@ -250,7 +252,8 @@ async def run_episodes(
             try:
                 episode = await run_episode(plan, executor, scorer)
             except InfraFault as fault:
-                await on_attempt(Attempt(plan, str(fault)))
+                cause = fault.__cause__ or fault
+                await on_failure(Failure(plan, type(cause).__name__, str(fault)))
             else:
                 await on_episode(episode)
 
