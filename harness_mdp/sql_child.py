@@ -103,6 +103,7 @@ def _open(table: str, columns: list[str], rows: list[list[Any]]) -> sqlite3.Conn
     connection = sqlite3.connect(":memory:", isolation_level=None)
     connection.execute(f"PRAGMA hard_heap_limit = {HEAP_BYTES}")
     connection.execute("PRAGMA temp_store = MEMORY")
+    connection.text_factory = _text
     connection.create_collation("MYSQL", _compare)
     connection.create_function("concat", -1, _concat, deterministic=True)
     connection.create_function("concat_ws", -1, _concat_ws, deterministic=True)
@@ -206,6 +207,11 @@ def _key(text: str) -> str:
 def _compare(left: str, right: str) -> int:
     a, b = _key(left), _key(right)
     return (a > b) - (a < b)
+
+
+def _text(data: bytes) -> str:
+    """SQL can make texts that are no UTF-8."""
+    return data.decode("utf-8", "replace")
 
 
 def _concat(*values: Any) -> str | None:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from harness_mdp.errors import ConfigError
 from harness_mdp.executors.protocol import Message, Purpose
 from harness_mdp.features import FeatureSchema
 from harness_mdp.mdp import Budgets, Claim, LegalRules, Needs, State, ToolResult
@@ -52,22 +53,27 @@ _NUMBER = re.compile(r"\s*[-+−]?\W{0,2}\d")
 class DBBench:
     """The `dbbench` setting."""
 
-    name = "dbbench"
-    version = 1
-    horizon = 10
-    budgets = Budgets()
-    rules = LegalRules(offers_retrieve=True, tool_needs=Needs.ARTIFACT)
-    schema = FeatureSchema("dbbench", 1, ("schema_seen", "values_seen", "ran_current", "failed_current"))
+    name: str = "dbbench"
+    version: int = 1
+    horizon: int = 10
+    budgets: Budgets = Budgets(tokens=20_000)
+    rules: LegalRules = LegalRules(offers_retrieve=True, tool_needs=Needs.ARTIFACT)
+    schema: FeatureSchema = FeatureSchema(
+        name, version, ("schema_seen", "values_seen", "ran_current", "failed_current")
+    )
     # There is one schema to observe, and two things to retrieve: sample rows, then matching values.
     scripts: Mapping[str, Script] = {**SCRIPTS, "more_evidence": make_more_evidence(observes=1, retrieves=2)}
-    tests_code = False
+    tests_code: bool = False
 
     def tasks(self, *, seed: int, n: int, path: Path | None) -> TaskStore:
         """`n` generated tasks, or all tasks of an upstream file (or folder of files) at `path`.
 
         Raises:
+            ConfigError: `n` is not a number of tasks that can be made.
             InputError: a missing or damaged file, by name, line and field.
         """
+        if path is None and n < 1:
+            raise ConfigError(f"{n} tasks were asked of setting dbbench; expected at least 1")
         return store(seed=seed, n=n, path=path, pool=sql_pool())
 
     def flags(self, state: State) -> tuple[bool, bool, bool, bool]:
@@ -93,9 +99,8 @@ class DBBench:
             return (matching_values(table, workspace.task.public["question"]),)
         return ()
 
-    async def call_tool(self, workspace: Workspace, ask: Ask) -> ToolCall:
+    async def call_tool(self, workspace: Workspace, ask: Ask) -> ToolCall:  # noqa: ARG002  (nothing to choose)
         """Run the drafted SQL on a scratch copy; the executor is not asked, since the draft says what to run."""
-        del ask
         draft = read_draft(workspace.artifact or "")
         if not draft.sql:
             problem = "the draft has no SQL to run"
