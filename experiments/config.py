@@ -231,6 +231,10 @@ class EvaluateConfig:
     split_by: str = "task"
     out: str | None = None
     """Table as Parquet or JSON, by its ending."""
+    maturity: str = "paper"
+    """Preset of the Harness Maturity Score that is shown: `paper` or `strict`; both are stored."""
+    events: bool = False
+    """Also show each maturity event as a rate."""
     concurrency: int = 16
     limits: LimitsConfig = field(default_factory=LimitsConfig)
     dry_run: bool = False

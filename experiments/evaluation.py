@@ -8,6 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
+from analysis.comparison import Comparison, compare
 from buffers import ReplayBuffer
 from controllers.saved import Manifest, read_manifest
 from experiments.collection import DryRun, count_work
@@ -22,7 +23,10 @@ from harness_mdp.hashing import digest
 from harness_mdp.mdp import Policy
 from harness_mdp.runner import EpisodePlan
 
-__all__ = ["Arm", "Evaluation", "dry_run", "evaluate", "evaluation_arms"]
+__all__ = ["Arm", "Evaluation", "comparison_of", "dry_run", "evaluate", "evaluation_arms"]
+
+
+TABLE_ENDINGS = (".parquet", ".json")
 
 
 @dataclass(frozen=True)
@@ -134,6 +138,8 @@ class _Prepared:
 def _prepare(config: EvaluateConfig) -> _Prepared:
     if config.rollouts < 1 or config.concurrency < 1:
         raise ConfigError(f"rollouts={config.rollouts}, concurrency={config.concurrency}; expected at least 1")
+    if config.out is not None and Path(config.out).suffix not in TABLE_ENDINGS:
+        raise ConfigError(f"out={config.out}; expected a file that ends in {' or '.join(TABLE_ENDINGS)}")
     tasks = load_tasks(config.setting, config.split_by)
     arms = evaluation_arms(config.policies, tasks)
     buffer = ReplayBuffer(config.buffer)
@@ -199,6 +205,34 @@ def evaluate(config: EvaluateConfig, *, quiet: bool = False) -> Evaluation:
         arms=tuple(arm.name for arm in ready.arms),
         episodes=_episodes(ready),
     )
+
+
+def comparison_of(evaluations: Sequence[Evaluation], preset: str = "paper") -> Comparison:
+    """Arms against the first one, per setting; Holm over settings.
+
+    Raises:
+        ConfigError: evaluations of different arms.
+    """
+    arms = evaluations[0].arms
+    if any(evaluation.arms != arms for evaluation in evaluations):
+        raise ConfigError(f"evaluations of different arms cannot share a table: {[e.arms for e in evaluations]}")
+    frame = pl.concat([evaluation.episodes for evaluation in evaluations], how="diagonal_relaxed")
+    return compare(frame, reference=arms[0], arms=arms, preset=preset)
+
+
+def write_table(comparison: Comparison, out: str) -> None:
+    """The rows of the comparison as Parquet or JSON, by the ending of `out`.
+
+    Raises:
+        ConfigError: another ending.
+    """
+    path = Path(out)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rows = pl.from_pandas(comparison.rows)
+    if path.suffix == ".parquet":
+        rows.write_parquet(path)
+    else:
+        rows.write_json(path)
 
 
 def _episodes(ready: _Prepared) -> pl.DataFrame:

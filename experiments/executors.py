@@ -37,6 +37,7 @@ def make_executor(config: ExecutorConfig, tasks: TaskSet, cache_path: Path, conc
 def _openai(config: OpenAIConfig, cache_path: Path, concurrency: int) -> Executor:
     from harness_mdp.executors.cache import CachedExecutor, CompletionCache
     from harness_mdp.executors.openai import OpenAIExecutor
+    from harness_mdp.executors.reply import Price
 
     for model, price in config.prices.items():
         if len(price) != 2 or min(price) < 0:
@@ -54,7 +55,7 @@ def _openai(config: OpenAIConfig, cache_path: Path, concurrency: int) -> Executo
         concurrency=concurrency,
         requests_per_minute=config.requests_per_minute,
         send_seed=config.send_seed,
-        prices={model: (price[0], price[1]) for model, price in config.prices.items()},
+        prices={model: Price(price[0], price[1]) for model, price in config.prices.items()},
     )
     return CachedExecutor(executor, CompletionCache(cache_path)) if config.cache else executor
 

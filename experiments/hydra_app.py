@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import os
 import sys
-import warnings
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from importlib import resources
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from harness_mdp.errors import HarnessError
+from harness_mdp.errors import ConfigError, HarnessError
+
+if TYPE_CHECKING:
+    from hydra.errors import MissingConfigException
 
 __all__ = ["run_command"]
 
@@ -31,7 +34,7 @@ def run_command(config_name: str, body: Callable[[Config], int]) -> None:
 
 def _run(config_name: str, body: Callable[[Config], int]) -> int:
     import hydra
-    from hydra.errors import HydraException
+    from hydra.errors import HydraException, MissingConfigException
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 
@@ -42,20 +45,22 @@ def _run(config_name: str, body: Callable[[Config], int]) -> int:
     os.environ["HYDRA_FULL_ERROR"] = "1"
     codes: list[int] = []
 
-    def task(config: Any) -> None:  # Hydra hands over an untyped DictConfig
-        missing = sorted(OmegaConf.missing_keys(config))
-        if missing:
-            raise HydraException(f"missing: {', '.join(missing)}. Give each as KEY=VALUE")
-        codes.append(body(cast("Config", OmegaConf.to_object(config))))
+    def job(config: Any) -> None:  # Hydra hands over an untyped DictConfig
+        try:
+            missing = sorted(OmegaConf.missing_keys(config))
+            if missing:
+                raise ConfigError(f"missing: {', '.join(missing)}. Give each as KEY=VALUE")
+            codes.append(body(cast("Config", OmegaConf.to_object(config))))
+        except HarnessError as error:  # caught here, because Hydra announces whatever leaves a job
+            codes.append(_fail(config_name, str(error), error.exit_code))
 
-    main = hydra.main(version_base="1.3", config_path="pkg://experiments.conf", config_name=config_name)(task)
+    main = hydra.main(version_base="1.3", config_path="pkg://experiments.conf", config_name=config_name)(job)
     try:
-        with warnings.catch_warnings():
-            main()
-    except HarnessError as error:
-        return _fail(config_name, str(error), error.exit_code)
+        main()
+    except MissingConfigException as error:
+        return _fail(config_name, f"{_unknown_option(error)}. {LOOK_UP}", 2)
     except (HydraException, OmegaConfBaseException) as error:
-        return _fail(config_name, _config_message(error), 2)
+        return _fail(config_name, f"{_config_message(error)}. {LOOK_UP}", 2)
     except BrokenPipeError:
         return 1
     except KeyboardInterrupt:
@@ -63,16 +68,32 @@ def _run(config_name: str, body: Callable[[Config], int]) -> int:
     return max(codes, default=0)
 
 
+LOOK_UP = "--help lists all keys, --cfg job shows the configuration"
+
+
 def _fail(command: str, message: str, code: int) -> int:
     sys.stderr.write(f"harness-mdp {command}: {message}\n")
     return code
 
 
+def _unknown_option(error: MissingConfigException) -> str:
+    """`unknown setting 'nope'; expected one of coding, dbbench`: the files of the group, without the schemas."""
+    group, _, option = (error.missing_cfg_file or "").rpartition("/")
+    folder = resources.files("experiments.conf").joinpath(group)
+    if not group or not folder.is_dir():
+        return _config_message(error)
+    options = sorted(f.name.removesuffix(".yaml") for f in folder.iterdir() if f.name.endswith(".yaml"))
+    return f"unknown {group} {option!r}; expected one of {', '.join(options)}"
+
+
 def _config_message(error: Exception) -> str:
-    """Hydra's text, its cause where that says more, and where to look keys up."""
+    """Hydra's text in one line, with its cause where that says more."""
     text = str(error).strip()
     cause = error.__cause__
     if cause is not None and str(cause).strip() and str(cause).strip() not in text:
         text = f"{text}: {str(cause).strip()}"
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return "; ".join(lines) + ". `--help` lists all keys, `--cfg job` shows the configuration"
+    # "To append" is Hydra's advice for configurations without a schema; ours have one.
+    noise = ("object_type=", "reference_type=", "full_key:", "To append")
+    wanted = [line.rstrip(".") for line in lines if not line.startswith(noise)]
+    return "; ".join(wanted or lines).replace("Could not override", "unknown key")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TypeVar
 
 from controllers.config import DecisionRule
 from controllers.exploration import Epsilon, Explore, Portfolio, Uniform
@@ -17,6 +15,7 @@ from experiments.config import (
     PortfolioPolicyConfig,
     ScriptPolicyConfig,
 )
+from experiments.members import member
 from harness_mdp.errors import ConfigError
 from harness_mdp.mdp import Policy
 from harness_mdp.settings.protocol import Setting
@@ -57,27 +56,17 @@ def make_policy(config: PolicyConfig, setting: Setting) -> Policy:
         case ScriptPolicyConfig():
             return named_policy(config.name, setting)
         case EpsilonPolicyConfig():
-            explore = _member(Explore, "policy.explore", config.explore)
+            explore = member(Explore, "policy.explore", config.explore)
             return Epsilon(named_policy(config.inner, setting), config.epsilon, explore)
         case PortfolioPolicyConfig():
             members = [(named_policy(name, setting), weight) for name, weight in config.weights.items()]
-            return Portfolio(members, config.epsilon, _member(Explore, "policy.explore", config.explore))
+            return Portfolio(members, config.epsilon, member(Explore, "policy.explore", config.explore))
         case ControllerPolicyConfig():
             controller = load_controller(Path(config.path), setting)
             if config.decision is None:
                 return controller
             return ControllerPolicy(
-                controller.weights, _member(DecisionRule, "policy.decision", config.decision), controller.name
+                controller.weights, member(DecisionRule, "policy.decision", config.decision), controller.name
             )
         case _:
             raise ConfigError(f"unknown kind of policy {config.kind!r}")
-
-
-_E = TypeVar("_E", bound=StrEnum)
-
-
-def _member(kind: type[_E], key: str, value: str) -> _E:
-    try:
-        return kind(value)
-    except ValueError:
-        raise ConfigError(f"{key} is {value!r}; expected one of {', '.join(kind)}") from None

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from analysis.comparison import Comparison
 from experiments.collection import Collection, collect
 from experiments.config import CollectConfig, EvaluateConfig, MethodConfig, StudyConfig, TrainConfig
 from experiments.evaluation import Evaluation, evaluate
-from experiments.tables import comparison_of
 from experiments.training import Training, train
 from harness_mdp.errors import HarnessError
 
@@ -24,7 +22,6 @@ class Study:
     collection: Collection
     trainings: tuple[Training, ...]
     evaluation: Evaluation
-    comparison: Comparison
 
 
 def run_study(config: StudyConfig, *, quiet: bool = False) -> Study:
@@ -80,7 +77,7 @@ def run_study(config: StudyConfig, *, quiet: bool = False) -> Study:
         quiet=quiet,
     )
     _require_whole(evaluation.outcome.stopped)
-    return Study(buffer, collection, trainings, evaluation, comparison_of(evaluation))
+    return Study(buffer, collection, trainings, evaluation)
 
 
 def _require_whole(stopped: str | None) -> None:

@@ -12,9 +12,15 @@ def _verify(config: VerifyConfig) -> int:
     from buffers import ReplayBuffer
     from buffers.verify import verify
     from experiments.printing import print_verification
+    from harness_mdp.scoring.maturity import MaturityConfig, score_episode
     from harness_mdp.settings import open_setting
 
-    report = verify(ReplayBuffer(config.buffer), open_setting)
+    presets = (MaturityConfig.paper(), MaturityConfig.strict())
+    report = verify(
+        ReplayBuffer(config.buffer),
+        open_setting,
+        rescore=lambda episode, setting: score_episode(episode, setting, presets),
+    )
     print_verification(config, report)
     return 0 if report.ok else 1
 

@@ -1,0 +1,1 @@
+"""Hydra configuration of the commands: one file per command, one folder per group."""

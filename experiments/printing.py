@@ -1,0 +1,199 @@
+"""What the commands print. Nothing is computed here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from analysis.comparison import Comparison
+from analysis.tables import render, render_events
+from buffers import ReplayBuffer
+from buffers.verify import Report
+from experiments.collection import Collection, DryRun
+from experiments.config import CollectConfig, DemoConfig, EvaluateConfig, StudyConfig, TrainConfig, VerifyConfig
+from experiments.evaluation import Evaluation, comparison_of, write_table
+from experiments.study import Study
+from experiments.summary import summarise
+from experiments.training import Training
+
+__all__ = [
+    "print_collection",
+    "print_demo",
+    "print_dry_run",
+    "print_evaluation",
+    "print_headline",
+    "print_study",
+    "print_training",
+    "print_verification",
+]
+
+SHOWN = 20
+"""Rows of a long listing that are printed."""
+
+
+def _console() -> Console:
+    """Standard output; wide enough for a table when it is no terminal, without colour there."""
+    console = Console()
+    return console if console.is_terminal else Console(width=220, color_system=None, force_terminal=False)
+
+
+def print_headline(text: str) -> None:
+    """A line that opens a part of the output."""
+    console = _console()
+    console.print(f"\n== {text}", style="bold", highlight=False)
+
+
+def _facts(rows: Sequence[tuple[str, str]]) -> None:
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for name, value in rows:
+        table.add_row(name, value)
+    _console().print(table, highlight=False)
+
+
+def print_collection(config: CollectConfig, collection: Collection) -> None:
+    """Episodes by status, mean return, slack, action coverage, where things were written."""
+    outcome = collection.outcome
+    rows = [
+        ("executor", collection.executor + _simulated(collection.executor)),
+        (
+            "episodes",
+            f"{outcome.planned} planned, {outcome.done_before} there before, {outcome.run} run now, "
+            f"{outcome.infra_missing} infra_missing",
+        ),
+    ]
+    summary = summarise(ReplayBuffer(config.buffer), collection.episode_ids)
+    if summary is not None:
+        slack = "no task has two episodes" if summary.slack is None else f"{summary.slack:.3f}"
+        cost = "unknown price" if summary.cost_usd is None else f"${summary.cost_usd:.4f}"
+        rows += [
+            ("status", f"{summary.scored} scored, {summary.invalid} invalid"),
+            ("mean return", f"{summary.mean_return:.3f} over {summary.tasks} tasks, {summary.episodes} episodes"),
+            ("slack", f"{slack} (best minus mean return of a task: the most this buffer can teach)"),
+            ("actions taken", "  ".join(f"{name} {share:.0%}" for name, share in summary.coverage.items())),
+            ("", "(share of the steps where the action was legal)"),
+            ("steps, tokens, cost", f"{summary.mean_steps:.1f} a episode, {summary.tokens:,}, {cost}"),
+        ]
+    rows.append(("buffer", f"{config.buffer} (run {collection.run})"))
+    if outcome.stopped:
+        rows.append(("stopped", f"{outcome.stopped}; the same command with a higher limit goes on"))
+    if outcome.infra_missing:
+        rows.append(("missing", f"see {Path(config.buffer) / '_harness'}; the same command tries them again"))
+    _facts(rows)
+
+
+def _simulated(executor: str) -> str:
+    return " (simulated)" if executor.startswith("simulated-") else ""
+
+
+def print_dry_run(config: CollectConfig | EvaluateConfig, work: DryRun) -> None:
+    """What would run, and the most it could cost."""
+    tokens = "no bound" if work.tokens is None else f"{work.tokens:,}"
+    usd = "unknown (no price for this model: executor.prices)" if work.usd is None else f"${work.usd:.2f}"
+    _facts(
+        [
+            ("dry run", "nothing was run, written or paid"),
+            ("tasks", str(work.tasks)),
+            ("episodes to run", f"{work.episodes} ({work.done_before} are in {config.buffer} already)"),
+            ("executor calls", f"at most {work.calls:,}"),
+            ("tokens", f"at most {tokens}"),
+            ("money", f"at most {usd}"),
+        ]
+    )
+
+
+def print_training(config: TrainConfig, training: Training) -> None:
+    """What was learned from, how the weights came out, and where the controller is."""
+    metrics, arrays, slack = training.metrics, training.arrays, training.slack
+    _facts(
+        [
+            ("method", f"{training.manifest.method}, seed {config.seed}, decides by {training.manifest.decision}"),
+            (
+                "learned from",
+                f"{arrays.n_episodes} episodes, {metrics.n_steps} steps, {slack.n_tasks} tasks; "
+                f"mean return {arrays.returns.mean():.3f}; {config.buffer} version {arrays.version}",
+            ),
+            ("executor", ", ".join(name + _simulated(name) for name in arrays.executors)),
+            ("slack", f"{slack.slack:.3f}"),
+            *(("note", remark) for remark in slack.remarks()),
+            (
+                "weights",
+                f"{metrics.weight_min:.2f} to {metrics.weight_max:.2f}, mean {metrics.weight_mean:.2f}, "
+                f"ESS {metrics.ess:.0f} of {metrics.n_steps} steps",
+            ),
+            ("loss", f"{metrics.loss[0]:.4f} -> {metrics.loss[-1]:.4f}"),
+            (
+                "policy",
+                f"entropy {metrics.entropy:.3f} nats, takes the base action with {metrics.agreement_with_base:.1%}",
+            ),
+            ("controller", str(training.out)),
+        ]
+    )
+
+
+def print_evaluation(config: EvaluateConfig, evaluation: Evaluation) -> None:
+    """The comparison, quality and maturity apart, and where it was written."""
+    comparison = comparison_of([evaluation], config.maturity)
+    _print_comparison(comparison, events=config.events)
+    outcome = evaluation.outcome
+    rows = [
+        (
+            "episodes",
+            f"{outcome.planned} planned, {outcome.done_before} there before, {outcome.run} run now, "
+            f"{outcome.infra_missing} infra_missing",
+        ),
+        ("buffer", f"{config.buffer} (phase eval, run {evaluation.run})"),
+    ]
+    if config.out is not None:
+        write_table(comparison, config.out)
+        rows.append(("table", config.out))
+    _facts(rows)
+
+
+def _print_comparison(comparison: Comparison, *, events: bool = False) -> None:
+    console = _console()
+    plain = not console.is_terminal
+    console.print(render(comparison, plain=plain), highlight=False)
+    rates = render_events(comparison, plain=plain) if events else None
+    if rates is not None:
+        console.print(rates, highlight=False)
+
+
+def print_study(config: StudyConfig, study: Study) -> None:
+    """The comparison of one cell."""
+    _print_comparison(comparison_of([study.evaluation]))
+    _facts([("study", config.root)])
+
+
+def print_demo(config: DemoConfig, studies: Sequence[Study]) -> None:
+    """The settings side by side."""
+    _print_comparison(comparison_of([study.evaluation for study in studies]))
+    _facts(
+        [
+            ("written", f"{config.root}/<setting>/buffer (Delta tables), {config.root}/<setting>/controllers"),
+            ("next", "README.md: your own endpoint, your own logs, your own setting"),
+        ]
+    )
+
+
+def print_verification(config: VerifyConfig, report: Report) -> None:
+    """What replayed and what did not."""
+    _facts(
+        [
+            ("buffer", config.buffer),
+            ("folded again", f"{report.episodes} episodes, {report.steps} steps"),
+            ("checked", "masks, base actions, features, propensities, artifacts, endings, totals, maturity"),
+            ("does not replay", f"{len(report.mismatches)} values in {report.damaged} episodes"),
+        ]
+    )
+    if report.ok:
+        return
+    table = Table("episode", "step", "what", "stored", "recomputed")
+    for mismatch in report.mismatches[:SHOWN]:
+        where = str(mismatch.t) if mismatch.t else "-"
+        table.add_row(mismatch.episode_id, where, mismatch.what, mismatch.stored, mismatch.recomputed)
+    _console().print(table, highlight=False)
+    if len(report.mismatches) > SHOWN:
+        _console().print(f"... and {len(report.mismatches) - SHOWN} more", highlight=False)

@@ -1,0 +1,102 @@
+"""How many expected final states of the retail database are met by replaying the reference actions.
+
+`python -m harness_mdp.retail_replay path=DIR` reads the upstream files and `expected_final_state.json` in DIR,
+prints the count for each tasks file and every miss, and ends with 0 if all are met, 1 if not, 2 for a wrong call
+or a damaged file. `out=FILE` also writes the digest of every task of those files, in the same shape.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from harness_mdp.errors import ConfigError, HarnessError, InputError
+from harness_mdp.hashing import Json
+from harness_mdp.settings.tau_retail_data import Database, Shop
+from harness_mdp.settings.tau_retail_draft import play
+from harness_mdp.settings.tau_retail_tasks import Spec, read_database, read_json, read_specs
+
+__all__ = ["FinalState", "final_state", "main", "replay_report"]
+
+EXPECTED = "expected_final_state.json"
+
+FinalState = Mapping[str, Json]
+"""`index`, `digest` (64 hex digits), `changed`, `tool_errors`."""
+
+
+def final_state(base: Database, spec: Spec, index: int) -> FinalState:
+    """The state after the reference actions of task `index` on fresh data."""
+    shop = Shop(base)
+    ran = play(shop, spec.actions, ends_at_transfer=False)
+    digest = shop.digest()
+    errors = sum(not entry.outcome.ok for entry in ran)
+    return {"index": index, "digest": digest, "changed": digest != base.digest, "tool_errors": errors}
+
+
+def replay_report(folder: Path) -> tuple[list[str], int, dict[str, list[FinalState]]]:
+    """Lines to print, the number of misses, and the final state of every task by file stem.
+
+    Raises:
+        InputError: a file is missing or damaged, or names a task that is not there.
+    """
+    expected: Json = read_json(folder / EXPECTED)
+    files = [name for name in expected if name.startswith("tasks_")] if isinstance(expected, dict) else []
+    if not files:
+        raise InputError("no expected states", file=folder / EXPECTED, expected="lists under keys such as tasks_test")
+    base = read_database(folder)
+    lines: list[str] = []
+    missed = 0
+    states: dict[str, list[FinalState]] = {}
+    for name in files:
+        specs = read_specs(folder / f"{name}.json")
+        states[name] = [final_state(base, spec, index) for index, spec in enumerate(specs)]
+        listed = [_expected_row(row, len(specs), folder / EXPECTED, name) for row in expected[name]]
+        misses = [_difference(row, states[name][row["index"]]) for row in listed]
+        lines.append(f"{name}: {misses.count('')} of {len(listed)} expected final states reproduced")
+        lines += [f"  {name} {row['index']}: {miss}" for row, miss in zip(listed, misses, strict=True) if miss]
+        missed += len(misses) - misses.count("")
+    return lines, missed, states
+
+
+def _expected_row(row: Json, n: int, file: Path, field: str) -> Mapping[str, Json]:
+    index = row.get("index") if isinstance(row, dict) else None
+    if not isinstance(index, int) or not 0 <= index < n or not isinstance(row.get("digest"), str):
+        raise InputError(f"row {row!r}", file=file, field=field, expected=f"an index below {n} and a digest")
+    return row
+
+
+def _difference(expected: Mapping[str, Json], found: FinalState) -> str:
+    differing = [key for key in ("digest", "changed", "tool_errors") if key in expected and expected[key] != found[key]]
+    return "; ".join(f"{key} is {found[key]}, expected {expected[key]}" for key in differing)
+
+
+def _options(arguments: Sequence[str]) -> Mapping[str, Path]:
+    given = {key: value for key, _, value in (argument.partition("=") for argument in arguments)}
+    unknown = sorted(set(given) - {"path", "out"})
+    if unknown or not given.get("path"):
+        what = f"unknown option {unknown[0]!r}" if unknown else "no path"
+        raise ConfigError(f"{what}; usage: python -m harness_mdp.retail_replay path=DIR [out=FILE]")
+    return {name: Path(value) for name, value in given.items()}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The command; its exit code."""
+    try:
+        options = _options(arguments)
+        lines, missed, states = replay_report(options["path"])
+        if "out" in options:
+            options["out"].write_text(json.dumps(states, indent=1) + "\n", encoding="utf-8")
+    except HarnessError as problem:
+        sys.stderr.write(f"{problem}\n")
+        return problem.exit_code
+    except OSError as problem:
+        sys.stderr.write(f"{problem.filename}: {problem.strerror}\n")
+        return 2
+    sys.stdout.write("\n".join(lines) + "\n")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

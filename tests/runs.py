@@ -1,0 +1,70 @@
+"""Runs episodes of a setting in a test, without a buffer or a command."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+from harness_mdp.executors.protocol import Executor
+from harness_mdp.executors.simulated import SimulatedExecutor
+from harness_mdp.executors.skill import skill_profile
+from harness_mdp.mdp import Episode, Policy
+from harness_mdp.runner import EpisodePlan, Failure, run_episodes
+from harness_mdp.scoring.rubric import Scorer
+from harness_mdp.settings.protocol import Setting
+from harness_mdp.settings.tasks import Sealed, Task, TaskStore
+
+
+def simulated(store: TaskStore, profile: str = "medium") -> SimulatedExecutor:
+    difficulties = {task.id: task.difficulty for task in store.tasks}
+    return SimulatedExecutor(skill_profile(profile), store.answers, difficulties)
+
+
+def plan(
+    setting: Setting, task: Task, policy: Policy, executor: Executor, rollout: int = 0, horizon: int | None = None
+) -> EpisodePlan:
+    return EpisodePlan(
+        run="test",
+        phase="collect",
+        setting=setting,
+        task=task,
+        policy=policy,
+        executor=executor.fingerprint,
+        seed=0,
+        rollout=rollout,
+        horizon=horizon or setting.horizon,
+        budgets=setting.budgets,
+    )
+
+
+def run(
+    setting: Setting,
+    tasks: Sequence[Task],
+    policy: Policy,
+    executor: Executor,
+    sealed: Mapping[str, Sealed],
+    *,
+    rollouts: int = 1,
+    concurrency: int = 4,
+) -> list[Episode]:
+    """Episodes in the order of (task, rollout); a failure for infrastructure reasons fails the test."""
+    plans = [plan(setting, task, policy, executor, rollout) for task in tasks for rollout in range(rollouts)]
+    done: dict[str, Episode] = {}
+
+    async def keep(episode: Episode) -> None:
+        done[episode.episode_id] = episode
+
+    async def fail(failure: Failure) -> None:
+        raise AssertionError(f"{failure.plan.task.id}: {failure.kind}: {failure.message}")
+
+    asyncio.run(
+        run_episodes(
+            plans,
+            executor,
+            Scorer(setting, sealed),
+            concurrency=concurrency,
+            on_episode=keep,
+            on_failure=fail,
+        )
+    )
+    return [done[p.id] for p in plans]
