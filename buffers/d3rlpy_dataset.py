@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,7 +24,7 @@ __all__ = ["quiet_d3rlpy", "to_d3rlpy"]
 def quiet_d3rlpy() -> None:
     """Imports d3rlpy without the Gym notice, and lets it log warnings only. Call it before any use of d3rlpy."""
     with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
-        pass  # pyright: ignore[reportUnusedImport]  (d3rlpy configures structlog when imported)
+        import_module("d3rlpy")  # configures structlog when imported, so ours comes after
     import structlog
 
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))

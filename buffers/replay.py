@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 import pyarrow as pa
 
-from buffers.rows import to_episode, to_table
+from buffers.rows import decode_text, to_episode, to_table
 from buffers.schema import FLAT_COLUMNS
 from buffers.side import HarnessFolder
 from buffers.table import EpisodeTable
@@ -116,6 +116,15 @@ class ReplayBuffer:
         return EpisodeWriter(
             self.append, self.compact, max_episodes=max_episodes, max_seconds=max_seconds, compact_at_end=compact
         )
+
+    def write_card(self, *, licences: Mapping[str, str], simulated: bool) -> Path:
+        """Writes the dataset card with the counts and executors of now (see `HarnessFolder.write_card`)."""
+        counts = [
+            {"setting": s, "phase": p, "split": d, "eval_status": e, "episodes": n}
+            for (s, p, d, e), n in self.stats.counts.items()
+        ]
+        executors = [decode_text(name) for name in self._read(("executor",), Where())["executor"].unique().to_pylist()]
+        return self.harness.write_card(counts=counts, executors=executors, licences=licences, simulated=simulated)
 
     def compact(self) -> None:
         """Merges the files of many small commits; every episode and `_harness/` stay."""

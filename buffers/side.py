@@ -137,23 +137,20 @@ class HarnessFolder:
         executors: Sequence[str],
         licences: Mapping[str, str],
         simulated: bool,
-        features: Mapping[str, Sequence[str]] | None = None,
     ) -> Path:
         """Writes `card.json` and a README that says the same to a person.
 
         Args:
-            counts: rows of setting, phase, split, eval_status, episodes (`ReplayBuffer.card_counts`).
+            counts: rows of setting, phase, split, eval_status, episodes (`ReplayBuffer.write_card` gives them).
             executors: executor fingerprints that made the episodes.
             licences: licence of the tasks by setting.
             simulated: whether any executor is simulated.
-            features: feature names by feature schema id.
         """
         card = {
             "counts": [dict(row) for row in counts],
             "executors": sorted(executors),
             "licences": dict(licences),
             "simulated": simulated,
-            "features": {key: list(names) for key, names in (features or {}).items()},
         }
         _write_text(self.path / "README.md", _card_text(card))
         return _write_json(self.path / "card.json", card)

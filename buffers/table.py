@@ -12,10 +12,10 @@ Compaction carries no such id and never makes an append fail.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
-from os import getpid
 from pathlib import Path
 from threading import RLock
 from typing import Any, cast
@@ -42,6 +42,9 @@ _CONFIGURATION: Mapping[str, str | None] = {
 }
 _WRITER = WriterProperties(compression="ZSTD", compression_level=6)
 _WEEK = 168
+_REMEDY = (
+    "restore it, or collect into a new folder (finished completions replay from a copy of _harness/completions.sqlite)"
+)
 
 
 class EpisodeTable:
@@ -60,6 +63,8 @@ class EpisodeTable:
 
     def exists(self) -> bool:
         """Whether there is a Delta log."""
+        if self.local is not None and not self.local.is_dir():
+            return False
         return DeltaTable.is_deltatable(self.uri, self._options)
 
     def snapshot(self) -> DeltaTable:
@@ -79,20 +84,39 @@ class EpisodeTable:
                 )
             if not self.local.is_dir():
                 raise InputError("this is a file", file=self.uri, expected="the folder of a buffer")
+        self._require_whole_log()
+        table = self._load(None)
+        if self._pinned is not None:
+            if self._pinned > table.version():
+                raise InputError(
+                    f"the buffer has no version {self._pinned}", file=self.uri, expected=f"at most {table.version()}"
+                )
+            table = self._load(self._pinned)
+        self._require_schema(table)
+        return table
+
+    def _load(self, version: int | None) -> DeltaTable:
         try:
-            table = DeltaTable(self.uri, version=self._pinned, storage_options=self._options)
+            return DeltaTable(self.uri, version=version, storage_options=self._options)
         except TableNotFoundError as error:
-            if self._pinned is not None and self.exists():
-                raise InputError(f"the buffer has no version {self._pinned}", file=self.uri) from error
             raise UnusableBuffer(self._what_is_here()) from error
         except Exception as error:  # the log reader raises several types, some of them bare
             raise UnusableBuffer(
                 f"{self.uri}: the Delta log cannot be read ({_first_line(error)}). A file of _delta_log is damaged "
-                "or half written; restore it, or collect into a new folder (finished completions replay from "
-                "_harness/completions.sqlite)"
+                f"or half written; {_REMEDY}"
             ) from error
-        self._require_schema(table)
-        return table
+
+    def _require_whole_log(self) -> None:
+        """Delta reads an empty commit as one that did nothing, and its episodes would be gone without a word."""
+        log = self.local / "_delta_log" if self.local is not None else None
+        if log is None or not log.is_dir():
+            return
+        with os.scandir(log) as entries:
+            empty = sorted(e.name for e in entries if e.name.endswith(".json") and e.stat().st_size == 0)
+        if empty:
+            raise UnusableBuffer(
+                f"{self.uri}: {empty[0]} of _delta_log is empty, so the Delta log cannot be read; {_REMEDY}"
+            )
 
     def _what_is_here(self) -> str:
         if self.local is not None and self._foreign():
@@ -184,7 +208,7 @@ class EpisodeTable:
                             f"{self.uri}: {new.num_rows} episodes could not be committed after {attempt} tries "
                             f"({_first_line(error)})"
                         ) from error
-                    spread = generator("commit back-off", getpid(), attempt).uniform(0.2, 1.0)
+                    spread = generator("commit back-off", os.getpid(), attempt).uniform(0.2, 1.0)
                     time.sleep(spread * min(_MAX_WAIT, 0.02 * 2 ** min(attempt, 8)))
                 except DeltaError as error:
                     raise HarnessError(
@@ -279,10 +303,7 @@ class EpisodeTable:
 
     def _damaged(self, name: str, error: Exception) -> UnusableBuffer:
         what = "is missing" if isinstance(error, FileNotFoundError) else f"cannot be read ({_first_line(error)})"
-        return UnusableBuffer(
-            f"{self.uri}: the data file {name}, which the log names, {what}. Restore it, or collect into a new "
-            "folder (finished completions replay from _harness/completions.sqlite)"
-        )
+        return UnusableBuffer(f"{self.uri}: the data file {name}, which the log names, {what}; {_REMEDY}")
 
     def bytes_of_data(self, table: DeltaTable) -> int:
         """Bytes of the data files of a snapshot."""

@@ -159,42 +159,43 @@ def training_arrays(rows: pa.Table, *, version: int, where: str, mixed_executors
             f"{where}: episodes of {len(executors)} executors ({'; '.join(executors)}); a controller is learned for "
             "one. Choose one with executor=..., or ask for the mixture with mixed_executors=true"
         )
-    rows = rows.sort_by([(key, "ascending") for key in ("task_id", "seed", "rollout", "episode_id")])
-    step_lists = _array(rows, "steps")
-    lengths = np.diff(step_lists.offsets.to_numpy())
-    steps = step_lists.flatten()
-    episode = np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)
-    episode_ids = _texts(rows, "episode_id")
-    names, task = np.unique(np.array(_texts(rows, "task_id"), dtype=object), return_inverse=True)
+    keys = [(key, "ascending") for key in ("task_id", "seed", "rollout", "episode_id")]
+    order = rows.select([key for key, _ in keys]).add_column(0, "row", pa.array(range(rows.num_rows)))
+    order = cast("Ints", order.sort_by(keys).column("row").to_numpy())
+    nested = rows.column("steps").combine_chunks()
+    steps, offsets = nested.flatten(), nested.offsets.to_numpy().astype(np.int64)
+    lengths = np.diff(offsets)[order]
+    episode = np.repeat(np.arange(len(order), dtype=np.int64), lengths)
+    # Where each step of the ordered episodes lies among the stored ones.
+    first = offsets[order] - offsets[0] - (np.cumsum(lengths) - lengths)
+    at = np.repeat(first, lengths) + np.arange(len(episode))
+    flat = rows.select(list(EPISODE_LEAVES)).take(order)
+    ids = _texts(flat, "episode_id")
+    names, task = np.unique(np.array(_texts(flat, "task_id"), dtype=object), return_inverse=True)
     return TrainingArrays(
-        features=_matrix(steps, "features", None, episode, episode_ids).astype(np.float32, copy=False),
-        mask=_matrix(steps, "mask", N_ACTIONS, episode, episode_ids),
-        base_action=_column(steps, "base_action").astype(np.int64),
-        action=_column(steps, "action").astype(np.int64),
-        propensities=_matrix(steps, "propensities", N_ACTIONS, episode, episode_ids),
-        t=_column(steps, "t").astype(np.int64),
+        features=_matrix(steps, "features", None, at, episode, ids).astype(np.float32, copy=False),
+        mask=_matrix(steps, "mask", N_ACTIONS, at, episode, ids),
+        base_action=_column(steps, "base_action")[at].astype(np.int64),
+        action=_column(steps, "action")[at].astype(np.int64),
+        propensities=_matrix(steps, "propensities", N_ACTIONS, at, episode, ids),
+        t=_column(steps, "t")[at].astype(np.int64),
         episode=episode,
-        lengths=lengths.astype(np.int64),
-        returns=_numbers(rows, "return", np.float64),
+        lengths=lengths,
+        returns=_numbers(flat, "return", np.float64),
         task=task.astype(np.int64),
-        seed=_numbers(rows, "seed", np.int64),
-        rollout=_numbers(rows, "rollout", np.int64),
-        horizon=_numbers(rows, "horizon", np.int64),
-        tokens=_numbers(rows, "tokens", np.int64),
-        cost_usd=_numbers(rows, "cost_usd", np.float64),
-        seconds=_numbers(rows, "seconds", np.float64),
-        episode_ids=tuple(episode_ids),
+        seed=_numbers(flat, "seed", np.int64),
+        rollout=_numbers(flat, "rollout", np.int64),
+        horizon=_numbers(flat, "horizon", np.int64),
+        tokens=_numbers(flat, "tokens", np.int64),
+        cost_usd=_numbers(flat, "cost_usd", np.float64),
+        seconds=_numbers(flat, "seconds", np.float64),
+        episode_ids=tuple(ids),
         task_ids=tuple(decode_text(name) for name in cast("list[str]", names.tolist())),
-        policies=tuple(decode_text(name) for name in _texts(rows, "policy")),
+        policies=tuple(decode_text(name) for name in _texts(flat, "policy")),
         executors=executors,
         feature_schema_id=schema_ids[0],
         version=version,
     )
-
-
-def _array(rows: pa.Table, name: str) -> Any:
-    """One contiguous array; `Any`, since Arrow's list and struct methods are not in a common type."""
-    return rows.column(name).combine_chunks()
 
 
 def _distinct(rows: pa.Table, name: str) -> list[str]:
@@ -213,16 +214,18 @@ def _column(steps: Any, name: str) -> npt.NDArray[Any]:
     return steps.field(name).to_numpy(zero_copy_only=False)
 
 
-def _matrix(steps: Any, name: str, width: int | None, episode: Ints, episode_ids: Sequence[str]) -> npt.NDArray[Any]:
-    """(n, width) from a list field; the width of the first step where `width` is None."""
+def _matrix(
+    steps: Any, name: str, width: int | None, at: Ints, episode: Ints, episode_ids: Sequence[str]
+) -> npt.NDArray[Any]:
+    """(n, width) from a list field, rows in the order `at`; the width of the first step where `width` is None."""
     lists = steps.field(name)
-    widths = np.diff(lists.offsets.to_numpy())
+    widths = np.diff(lists.offsets.to_numpy())[at]
     if width is None:
         width = int(widths[0]) if len(widths) else 0
     wrong = np.flatnonzero(widths != width)
     if len(wrong):
         raise UnusableBuffer(
             f"episode {episode_ids[int(episode[wrong[0]])]}: {name} has {widths[wrong[0]]} entries at a step; "
-            f"expected {width}. Run verify on the buffer"
+            f"expected {width}. Run `python -m harness_mdp.verify` on the buffer"
         )
-    return lists.flatten().to_numpy(zero_copy_only=False).reshape(len(widths), width)
+    return lists.flatten().to_numpy(zero_copy_only=False).reshape(-1, width)[at]

@@ -35,6 +35,7 @@ from harness_mdp.mdp import (
     Termination,
     ToolResult,
     advance,
+    ended,
     start,
 )
 from harness_mdp.settings.scripts import SCRIPTS, decision_point
@@ -114,20 +115,15 @@ def episode(
     state = start(setting.horizon, setting.budgets)
     artifacts: dict[str, str] = {}
     steps: list[Step] = []
-    termination = Termination.HORIZON
-    while state.steps < setting.horizon:
+    termination: Termination | None = None
+    while termination is None:
         point = decision_point(setting, state)
         probs = behaviour.probs(point)
         action = Action(int(rng.choice(N_ACTIONS, p=probs)))
         event = _event(action, state, rng, artifacts, task, odd_text)
         steps.append(Step(state.steps + 1, event, point.features, point.mask, point.base_action, action, probs))
         state = advance(state, event)
-        if action is Action.SUBMIT:
-            termination = Termination.SUBMIT
-            break
-        if setting.budgets.tokens is not None and state.tokens >= setting.budgets.tokens:
-            termination = Termination.BUDGET
-            break
+        termination = ended(state)
     scores = tuple((f"criterion_{i}", float(rng.integers(0, 5)) / 4.0, float(i + 1)) for i in range(3))
     quality = sum(s * w for _, s, w in scores) / sum(w for *_, w in scores)
     work = digest([setting.name, setting.version, behaviour.fingerprint, executor, task, rollout])

@@ -1,0 +1,122 @@
+"""A path that is no usable buffer is refused by name, with what to do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+
+from buffers import ReplayBuffer
+from harness_mdp.errors import InputError, SchemaMismatch, UnusableBuffer
+from tests.episodes import MadeUpSetting, episodes
+
+
+def test_missing_folder(tmp_path):
+    with pytest.raises(InputError, match=r"nowhere: there is no buffer here.*collect"):
+        ReplayBuffer(tmp_path / "nowhere").tensors("made_up")
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_empty_folder_and_one_with_only_harness(tmp_path):
+    with pytest.raises(UnusableBuffer, match="the buffer is empty"):
+        ReplayBuffer(tmp_path).episodes_df()
+    ReplayBuffer(tmp_path).harness.write_run("r", passed=[], resolved={})
+    with pytest.raises(UnusableBuffer, match="the buffer is empty"):
+        ReplayBuffer(tmp_path).episodes_df()
+    assert ReplayBuffer(tmp_path).append(episodes(2)) == 2
+
+
+def test_a_file_is_no_buffer(tmp_path):
+    (tmp_path / "file").write_text("text")
+    with pytest.raises(InputError, match="this is a file"):
+        ReplayBuffer(tmp_path / "file").episodes_df()
+
+
+def test_a_folder_with_other_files_is_neither_read_nor_written(tmp_path):
+    (tmp_path / "thesis.txt").write_text("precious")
+    with pytest.raises(UnusableBuffer, match=r"no buffer \(it holds thesis.txt\)"):
+        ReplayBuffer(tmp_path).episodes_df()
+    with pytest.raises(InputError, match=r"other files \(thesis.txt\)"):
+        ReplayBuffer(tmp_path).append(episodes(1))
+    assert [p.name for p in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_a_foreign_delta_table(tmp_path):
+    write_deltalake(tmp_path, pa.table({"a": [1, 2]}))
+    for use in (lambda b: b.episodes_df(), lambda b: b.append(episodes(1))):
+        with pytest.raises(UnusableBuffer, match=r"a Delta table, but no buffer \(columns a"):
+            use(ReplayBuffer(tmp_path))
+
+
+def test_another_schema_version(tmp_path):
+    ReplayBuffer(tmp_path).append(episodes(1))
+    log = tmp_path / "_delta_log" / "00000000000000000000.json"
+    log.write_text(log.read_text().replace("schema version 1", "schema version 7"))
+    for use in (lambda b: b.episodes_df(), lambda b: b.append(episodes(1))):
+        with pytest.raises(UnusableBuffer, match=r"made with buffer schema version 7; .* reads version 1"):
+            use(ReplayBuffer(tmp_path))
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5])
+def test_a_half_written_log(tmp_path, share):
+    ReplayBuffer(tmp_path).append(episodes(3))
+    log = tmp_path / "_delta_log" / "00000000000000000001.json"
+    log.write_bytes(log.read_bytes()[: int(share * log.stat().st_size)])
+    with pytest.raises(UnusableBuffer, match=r"log cannot be read|damaged"):
+        ReplayBuffer(tmp_path).episodes_df()
+
+
+def test_a_missing_and_a_damaged_data_file(tmp_path):
+    ReplayBuffer(tmp_path).append(episodes(3))
+    (file,) = tmp_path.glob("*.parquet")
+    file.write_bytes(file.read_bytes()[:200])
+    for use in (lambda b: b.tensors("made_up"), lambda b: list(b.episodes()), lambda b: b.episode_ids()):
+        with pytest.raises(UnusableBuffer, match=rf"{file.name}.*cannot be read"):
+            use(ReplayBuffer(tmp_path))
+    file.unlink()
+    with pytest.raises(UnusableBuffer, match=rf"{file.name}.*is missing"):
+        ReplayBuffer(tmp_path).steps_df()
+
+
+def test_a_selection_without_episodes_says_what_there_is(tmp_path):
+    buffer = ReplayBuffer(tmp_path)
+    buffer.append(episodes(4))
+    with pytest.raises(UnusableBuffer, match=r"setting=coding.*holds 4 x setting=made_up phase=collect split=train"):
+        buffer.tensors("coding")
+    with pytest.raises(UnusableBuffer, match="split=eval"):
+        buffer.tensors("made_up", split="eval")
+
+
+def test_a_mixture_of_executors_has_to_be_asked_for(tmp_path):
+    buffer = ReplayBuffer(tmp_path)
+    buffer.append([*episodes(3), *episodes(3, executor="other")])
+    with pytest.raises(UnusableBuffer, match=r"2 executors \(other; simulated:medium\)"):
+        buffer.tensors("made_up")
+    assert buffer.tensors("made_up", executor="other").n_episodes == 3
+    assert buffer.tensors("made_up", mixed_executors=True).n_episodes == 6
+
+
+def test_a_mixture_of_feature_schemas_is_refused(tmp_path):
+    buffer = ReplayBuffer(tmp_path)
+    buffer.append([*episodes(3), *episodes(3, setting=MadeUpSetting(version=2))])
+    with pytest.raises(SchemaMismatch, match="2 feature schemas"):
+        buffer.tensors("made_up")
+
+
+def test_an_unknown_version(tmp_path):
+    ReplayBuffer(tmp_path).append(episodes(1))
+    with pytest.raises(InputError, match="no version 9"):
+        ReplayBuffer(tmp_path, version=9).episodes_df()
+    with pytest.raises(UnusableBuffer, match="reading only"):
+        ReplayBuffer(tmp_path, version=1).append(episodes(2))
+
+
+def test_steps_of_the_wrong_width_are_named(tmp_path):
+    buffer = ReplayBuffer(tmp_path)
+    good, bad = episodes(2)
+    step = replace(bad.steps[-1], features=bad.steps[-1].features[:-1])
+    buffer.append([good, replace(bad, steps=(*bad.steps[:-1], step))])
+    with pytest.raises(UnusableBuffer, match=rf"episode {bad.episode_id}: features has 30 entries"):
+        buffer.tensors("made_up")
