@@ -29,7 +29,8 @@ MANIFEST_COLUMNS = (
     "token_budget",
     "usd_budget",
 )
-"""What has to be the same for two episodes of a pair to share their draws; the last four where present."""
+"""What has to be the same for two episodes of a pair to share their draws; the last four where present, and not
+asked of an episode that is `infra_missing`, which has no draws."""
 
 VERDICTS = pl.List(pl.Struct({"preset": pl.String, "event": pl.String, "applicable": pl.Boolean, "fired": pl.Boolean}))
 
@@ -41,10 +42,10 @@ def evaluation_frame(episodes: Frame, *, preset: str = "paper") -> pl.DataFrame:
     """The columns that a comparison reads, checked.
 
     Args:
-        episodes: one row an episode, columns as in the buffer. `arm` names the arm; without it `policy` does.
-            `maturity` holds HMS, or what the buffer stores (structs of preset and score), or is left out;
-            `maturity_events` as the buffer stores them, or left out. Rows with `eval_status` `infra_missing` have
-            no return.
+        episodes: one row an episode, as a buffer's `episodes_df()` or its stored columns. `arm` names the arm;
+            without it `policy` does. HMS is in `maturity_<preset>`, in `maturity` (a number, or structs of preset
+            and score), or left out; `maturity_events` may be left out. Rows with `eval_status` `infra_missing`
+            have no return.
         preset: maturity preset to read where several are stored.
 
     Returns:
@@ -64,6 +65,8 @@ def evaluation_frame(episodes: Frame, *, preset: str = "paper") -> pl.DataFrame:
         raise ConfigError(
             f"the episodes have no column {', '.join(missing)}; expected the columns of a buffer's episodes_df()"
         )
+    if "setting" in table.columns and table["setting"].null_count():
+        raise ConfigError(f"{table['setting'].null_count()} of {len(table)} episodes name no setting")
     if table.is_empty():
         raise ConfigError("there are no episodes to compare; evaluate policies first")
     arm = "arm" if "arm" in table.columns else "policy"
@@ -104,6 +107,8 @@ def _polars(frame: Frame) -> pl.DataFrame:
 
 def _maturity(table: pl.DataFrame, preset: str) -> pl.Expr:
     if f"maturity_{preset}" in table.columns:  # as `episodes_df()` has it
+        return pl.col(f"maturity_{preset}").cast(pl.Float64).fill_nan(None).alias("maturity")
+    if f"maturity_{preset}" in table.columns:
         return pl.col(f"maturity_{preset}").cast(pl.Float64).fill_nan(None).alias("maturity")
     if "maturity" not in table.columns or table.schema["maturity"] == pl.Null:
         return pl.lit(None, pl.Float64).alias("maturity")

@@ -117,9 +117,10 @@ def _beside(arm: str, own: pl.DataFrame, base: pl.DataFrame, expected: pl.DataFr
     pairs = expected.join(own, on=PAIR, how="left").join(base, on=PAIR, how="left", suffix="_reference")
     pairs = pairs.sort(PAIR)
     columns = [name for name in MANIFEST_COLUMNS if name in own.columns]
+    drawn = (pl.col("eval_status") != INFRA_MISSING) & (pl.col("eval_status_reference") != INFRA_MISSING)
     for name in columns:
         # Two null budgets are equal: both have none.
-        differing = pairs.filter(pl.col(name).ne_missing(pl.col(f"{name}_reference")))
+        differing = pairs.filter(drawn & pl.col(name).ne_missing(pl.col(f"{name}_reference")))
         if len(differing):
             raise UnusableBuffer(
                 f"the manifests do not match: {name} differs in {len(differing)} of {len(pairs)} pairs, e.g. "
@@ -127,7 +128,8 @@ def _beside(arm: str, own: pl.DataFrame, base: pl.DataFrame, expected: pl.DataFr
                 f"{differing[f'{name}_reference'][0]!r}. Arms can be compared only with the same tasks, executor, "
                 "seed and limits"
             )
-    manifest = digest([list(row) for row in pairs.select(*PAIR, *columns).iter_rows()], 16)
+    known = (pl.coalesce(name, f"{name}_reference") for name in columns)
+    manifest = digest([list(row) for row in pairs.select(*PAIR, *known).iter_rows()], 16)
     values = ["return", "maturity", "verdicts", "eval_status"]
     return MatchedArm(arm, pairs.select(*PAIR, *values, *(f"{value}_reference" for value in values)), manifest)
 

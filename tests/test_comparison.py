@@ -11,37 +11,7 @@ from pandas.testing import assert_frame_equal
 from analysis.comparison import compare
 from analysis.frame import with_missing
 from harness_mdp.errors import ConfigError, InputError, UnusableBuffer
-
-
-def rows(
-    arm: str, gain: float = 0.0, *, tasks: int = 10, rollouts: range = range(4), policy: str = "", **changes: object
-) -> list[dict[str, object]]:
-    """An arm whose return is (task + rollout / 10) / 20 + gain."""
-    return [
-        {
-            "episode_id": f"{arm}-{policy}-{task}-{rollout}",
-            "setting": "coding",
-            "arm": arm,
-            "policy": policy or arm,
-            "task_id": f"t{task:02}",
-            "task_hash": f"h{task:02}",
-            "rollout": rollout,
-            "executor": "simulated-weak-v1",
-            "seed": 0,
-            "horizon": 10,
-            "token_budget": None,
-            "eval_status": "scored",
-            "return": (task + rollout / 10) / 20 + gain,
-            "maturity": gain / 2 + task / 100,
-        }
-        | changes
-        for task in range(tasks)
-        for rollout in rollouts
-    ]
-
-
-def frame(*arms: list[dict[str, object]]) -> pl.DataFrame:
-    return pl.DataFrame([row for arm in arms for row in arm], infer_schema_length=None)
+from tests.arms import frame, rows, verdicts
 
 
 def row(comparison, arm: str, outcome: str = "quality", setting: str = "coding"):
@@ -185,6 +155,14 @@ def test_missing_rows_can_be_added_from_the_plan():
     assert with_missing(done, planned).equals(done)
 
 
+def test_missing_rows_need_to_name_only_their_pair():
+    table = missing("aw", 1, horizon=10)
+    table[0] |= {"horizon": None}
+    aw, base = (row(compare(frame(rows("base"), table), draws=100), arm) for arm in ("aw", "base"))
+    assert aw["n_infra_missing"] == 1
+    assert aw["manifest"] == base["manifest"]
+
+
 def test_invalid_episodes_count_with_return_zero():
     table = rows("aw")
     table[3].update({"eval_status": "invalid", "return": 0.0})
@@ -225,6 +203,8 @@ def test_what_was_asked_and_is_not_there_is_named():
         compare(table.drop("seed", "return"))
     with pytest.raises(ConfigError, match="no episodes to compare"):
         compare(table.clear())
+    with pytest.raises(ConfigError, match="1 of 80 episodes name no setting"):
+        compare(frame(rows("base"), [rows("aw")[0] | {"setting": None}, *rows("aw")[1:]]))
     other = frame(rows("aw", setting="dbbench"))
     with pytest.raises(ConfigError, match="setting dbbench has no episodes of the reference arm base"):
         compare(pl.concat([table, other]))
@@ -255,20 +235,11 @@ def test_maturity_is_read_by_preset_as_the_buffer_stores_it():
     for kind in (nested, nested.to_pandas()):
         assert row(compare(kind, draws=100), "aw", "maturity")["mean"] == 0.5
         assert row(compare(kind, preset="strict", draws=100), "aw", "maturity")["mean"] == 0.25
+    flat = table.drop("maturity").with_columns(maturity_paper=pl.lit(0.5), maturity_strict=pl.lit(None, pl.Float64))
+    assert row(compare(flat, draws=100), "aw", "maturity")["mean"] == 0.5
+    assert set(compare(flat, preset="strict", draws=100).rows.outcome) == {"quality"}
     assert set(compare(nested, preset="other", draws=100).rows.outcome) == {"quality"}
     assert set(compare(table.drop("maturity"), draws=100).rows.outcome) == {"quality"}
-
-
-def verdicts(arm: list[dict[str, object]], fires) -> list[dict[str, object]]:
-    """CheckBeforeSubmit applicable in rollouts 0 to 2 and fired as told, ValidToolUse never applicable."""
-    for entry in arm:
-        fired = entry["rollout"] < 3 and fires(entry)
-        entry["maturity_events"] = [
-            {"preset": "paper", "event": "CheckBeforeSubmit", "applicable": entry["rollout"] < 3, "fired": fired},
-            {"preset": "paper", "event": "ValidToolUse", "applicable": False, "fired": False},
-            {"preset": "strict", "event": "CheckBeforeSubmit", "applicable": True, "fired": False},
-        ]
-    return arm
 
 
 def test_event_rates_are_among_applicable_episodes():

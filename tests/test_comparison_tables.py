@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 import pytest
 from rich.console import Console
-from test_comparison import frame, rows, verdicts
 
 from analysis.comparison import compare
 from analysis.tables import render, render_events, to_text
+from tests.arms import frame, rows, verdicts
 
 
 def test_quality_and_maturity_stand_in_blocks_of_their_own_with_arms_in_order():
