@@ -240,6 +240,7 @@ def _episodes(ready: _Prepared) -> pl.DataFrame:
         {
             "arm": [name for name, _ in ready.owners],
             "member": [member for _, member in ready.owners],
+            "setting": [plan.setting.name for plan in ready.plans],
             "task_id": [plan.task.id for plan in ready.plans],
             "task_hash": [plan.task.hash for plan in ready.plans],
             "rollout": [plan.rollout for plan in ready.plans],
