@@ -27,12 +27,17 @@ from harness_mdp.settings.tau_retail_lookup import lookup_rounds
 from harness_mdp.settings.tau_retail_policy import one_line, policy_items
 from harness_mdp.settings.tau_retail_scoring import native_score
 from harness_mdp.settings.tau_retail_tasks import upstream_tasks
-from harness_mdp.settings.tau_retail_tools import TOOLS
+from harness_mdp.settings.tau_retail_tools import TOOLS, TRANSFER
 
 __all__ = ["TauRetail"]
 
 _SYSTEM = "You are the agent of an online shop. Use only ids that the evidence shows, and keep to the policy."
-_TOOL_LIST = "\n".join(f"{tool.name}({', '.join(tool.arguments)})" for tool in TOOLS.values() if tool.name != "think")
+# Look-ups are the harness's work, so a prompt lists only what a draft needs; the other tools run all the same.
+_TOOL_LIST = "\n".join(
+    f"{tool.name}({', '.join(tool.arguments)})"
+    for tool in TOOLS.values()
+    if tool.writes or tool.name == TRANSFER or tool.name.startswith("find_user_id_by")
+)
 _FORM = (
     'Reply with one JSON object and nothing else: {"calls": [{"name": "...", "arguments": {...}}], "respond": "..."}. '
     "calls: tool calls in order, first find the user id, then only what changes data; it may be empty. "
@@ -171,15 +176,18 @@ def _reason(row: Ran) -> str:
 def _effect(row: Ran) -> str:
     """One call's outcome, short: a failure, the new state of an order, or just that it worked."""
     if not row.outcome.ok:
-        return f"fails, {_reason(row)}"
+        return one_line(f"fails, {_reason(row)}", 200)
     if not TOOLS[row.call.name].writes:
         return one_line(row.outcome.text, 40) or "ok"
     record: Record = json.loads(row.outcome.text)
     if "order_id" not in record:
         return "profile changed"
-    entry = record["payment_history"][-1]
-    price = record.get("exchange_price_difference", entry["amount"])
-    money = f", {entry['transaction_type']} {price:.2f}" if "return_items" not in record else ""
+    money = ""
+    if "exchange_price_difference" in record:
+        money = f", price difference {record['exchange_price_difference']:.2f}"
+    elif row.call.name == "modify_pending_order_items":
+        entry = record["payment_history"][-1]
+        money = f", {entry['transaction_type']} {entry['amount']:.2f}"
     return f"order {record['order_id']} becomes {record['status']}{money}"
 
 

@@ -27,6 +27,8 @@ __all__ = ["MAX_SLOTS", "MIN_SLOTS", "answer"]
 MIN_SLOTS = 3
 MAX_SLOTS = 8
 _MAX_OUTPUT_SLOTS = 3
+_CALL = ',{"'
+"""How a whole call begins in the list of calls."""
 
 Part = str | Slot
 _Check = Callable[[str], bool]
@@ -69,7 +71,7 @@ class _Writer:
         room = MAX_SLOTS - 1 - _n_slots(said)
         listed: list[Part] = [part for parts in self._collapsed(calls, writes, faults, room) for part in parts]
         listed += self._extras(faults, listed, tail, said, MIN_SLOTS - _n_slots([*listed, *said]))
-        return self._assemble(listed, tail, said)
+        return self._assemble(_distinct(listed), tail, said)
 
     def _assemble(self, listed: Sequence[Part], tail: Sequence[str], said: Sequence[Part]) -> SlottedText:
         parts = ['{"calls":[', self._identify(), *listed, *tail, '],"respond":"', *said, '"}']
@@ -159,6 +161,20 @@ def _effective(text: SlottedText, scores_one: _Check) -> SlottedText:
         kept.append(Slot(part.correct, wrong, part.problem, part.helped_by) if wrong else part.correct)
         number += 1
     return SlottedText(_joined(kept), fence=text.fence)
+
+
+def _distinct(listed: Sequence[Part]) -> list[Part]:
+    """No call twice among the slots that hold whole calls: the same text must not come from two choices."""
+    taken = {part.correct for part in listed if isinstance(part, Slot) and part.correct.startswith(_CALL)}
+    kept: list[Part] = []
+    for part in listed:
+        if isinstance(part, Slot) and any(piece.startswith(_CALL) for piece in part.options):
+            wrong = tuple(piece for piece in part.wrong if piece not in taken)
+            taken.update(piece for piece in wrong if piece)
+            kept.append(Slot(part.correct, wrong, part.problem, part.helped_by) if wrong else part.correct)
+        else:
+            kept.append(part)
+    return kept
 
 
 def _joined(parts: Sequence[Part]) -> list[Part]:

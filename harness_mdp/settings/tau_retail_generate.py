@@ -146,10 +146,9 @@ def _question(scene: _Scene) -> _Unit:
     """A figure that the records hold: what was paid, how many options are available, or a tracking number."""
     kind = int(scene.rng.integers(3))
     if kind == 0:
-        amount = scene.order["payment_history"][0]["amount"]
-        return _Unit(
-            f"You want to know what you paid for {scene.order_name}, in dollars and cents.", (), (f"{amount:.2f}",)
-        )
+        # The shortest form: it also occurs in one with a trailing zero, so the way it is written does not matter.
+        amount = f"{scene.order['payment_history'][0]['amount']:.2f}".rstrip("0").rstrip(".")
+        return _Unit(f"You want to know what you paid for {scene.order_name}.", (), (amount,))
     if kind == 1:
         tracking = scene.order["fulfillments"][0]["tracking_id"][0]
         return _Unit(f"You want to know the tracking number of {scene.order_name}.", (), (tracking,))

@@ -56,8 +56,8 @@ goes to a payment method that the customer names, and a gift card must cover it.
 """
 """Policy of generated tasks, and of a folder that brings none; same headings as the upstream file."""
 
-_GENERAL_CHARS = 900
-_SECTION_CHARS = 420
+_GENERAL_CHARS = 600
+_SECTION_CHARS = 360
 _MAX_SECTIONS = 3
 _KEYWORDS = {
     "cancel": ("cancel", "undo"),

@@ -163,8 +163,10 @@ def make_customer(seed: int, key: str, products: dict[str, Record], statuses: Se
     shelf = [list(products)[index] for index in rng.permutation(len(products))]
     sizes = rng.integers(1, 4, size=len(statuses))
     orders: list[Record] = []
-    for status, size in zip(statuses, sizes, strict=True):
-        taken, shelf = shelf[: int(size)], shelf[int(size) :]
+    for number, status in enumerate(statuses):
+        left = len(statuses) - number - 1
+        size = min(int(sizes[number]), len(shelf) - left)  # every later order still gets an item
+        taken, shelf = shelf[:size], shelf[size:]
         method_id = pick(rng, list(methods))
         orders.append(_order(rng, user_id, status, [products[key] for key in taken], method_id, home))
     user: Record = {

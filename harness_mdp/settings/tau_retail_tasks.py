@@ -15,7 +15,7 @@ from harness_mdp.errors import InputError
 from harness_mdp.hashing import Json
 from harness_mdp.settings.tasks import Answer, Sealed, Task, TaskStore
 from harness_mdp.settings.tau_retail_answers import answer
-from harness_mdp.settings.tau_retail_data import Database, Record, Shop, remember
+from harness_mdp.settings.tau_retail_data import Database, Record, Shop, database, remember
 from harness_mdp.settings.tau_retail_draft import Call, play
 from harness_mdp.settings.tau_retail_policy import OWN_POLICY, read_policy, request_evidence
 from harness_mdp.settings.tau_retail_scoring import sealed_values
@@ -50,6 +50,7 @@ class Spec:
 def store(base: Database, specs: Sequence[Spec], policy: str) -> TaskStore:
     """The task store of `specs` on one database; `policy` is Markdown, the same for all."""
     name = remember(base)
+    base = database({"database": name})  # the one that is loaded already, where it is the same
     rules = read_policy(policy)
     tasks: list[Task] = []
     sealed: dict[str, Sealed] = {}
