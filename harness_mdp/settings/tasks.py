@@ -86,10 +86,7 @@ def split_tasks(tasks: Sequence[Task], *, by: str = "task", eval_share: float = 
         ConfigError: `by` is unknown, or `template` is asked for and there are fewer than two templates.
     """
     if by == "task":
-        evaluation: set[str] = set()
-        for stratum in sorted({task.difficulty for task in tasks}):
-            members = sorted((t for t in tasks if t.difficulty == stratum), key=_dealt)
-            evaluation.update(task.id for task in members[: round(eval_share * len(members))])
+        evaluation = set(_stratified(tasks, eval_share))
     elif by == "template":
         templates = sorted({task.template for task in tasks})
         if len(templates) < 2:
@@ -98,6 +95,20 @@ def split_tasks(tasks: Sequence[Task], *, by: str = "task", eval_share: float = 
     else:
         raise ConfigError(f"split_by is {by!r}; expected task or template")
     return tuple(replace(task, split="eval" if task.id in evaluation else "train") for task in tasks)
+
+
+def _stratified(tasks: Sequence[Task], share: float) -> Iterable[str]:
+    """Each difficulty gives its share; what rounding leaves goes to the largest remainders."""
+    strata: dict[str, list[Task]] = {}
+    for task in sorted(tasks, key=_dealt):
+        strata.setdefault(task.difficulty, []).append(task)
+    quotas = {difficulty: share * len(members) for difficulty, members in strata.items()}
+    seats = {difficulty: int(quota) for difficulty, quota in quotas.items()}
+    left = round(share * len(tasks)) - sum(seats.values())
+    for difficulty in sorted(strata, key=lambda name: (seats[name] - quotas[name], name))[:left]:
+        seats[difficulty] += 1
+    for difficulty, members in strata.items():
+        yield from (task.id for task in members[: seats[difficulty]])
 
 
 def _dealt(task: Task) -> str:
