@@ -37,11 +37,13 @@ __all__ = ["SAFE_MODULES", "Limits", "Outcome", "RunStatus", "SandboxResult", "p
 
 CHILD = Path(__file__).with_name("sandbox_child.py")
 
+FLAGS = ("-P", "-s", "-S")
+"""No folder of ours and no site packages on the path. Not `-I`: it would ignore PYTHONHASHSEED, and an artifact
+that walks through a set would return something else in every run."""
+
 SAFE_MODULES = frozenset(
-    (
-        "bisect collections copy dataclasses datetime decimal enum fractions functools heapq itertools math "
-        "operator re statistics string typing"
-    ).split()
+    "bisect collections collections.abc copy dataclasses datetime decimal enum fractions functools heapq itertools "  # noqa: SIM905
+    "math operator re statistics string typing".split()
 )
 """What artifacts may import. Those that the source names are loaded before the files go out of reach."""
 
@@ -68,8 +70,10 @@ class RunStatus(StrEnum):
 
     FINISHED = "finished"
     TIMEOUT = "timeout"
+    """The wall limit."""
+    OUT_OF_CPU = "out_of_cpu"
     CRASHED = "crashed"
-    """It ended before the last call did: killed by a limit, `os._exit`, a closed result pipe."""
+    """It ended before the last call did: a fault of memory, `os._exit`, a closed result pipe."""
     BROKEN = "broken"
     """It wrote too much, or something that is no result."""
 
@@ -99,8 +103,8 @@ async def run_calls(
     """Load `source` in a fresh process and call `function` with each list of arguments, in order.
 
     At most one process per CPU at a time. The last `MEMO_SIZE` results are kept in memory under the hash of
-    everything that goes in, since the same draft is run many times in a collection; time-outs are not kept,
-    because they depend on the machine's load.
+    everything that goes in, since the same draft is run many times in a collection; a `TIMEOUT` is not kept,
+    because it depends on the machine's load. Treat the values as read-only: they are shared.
 
     Args:
         source: Python source; anything at all.
@@ -179,7 +183,7 @@ def _safe_imports(source: str) -> set[str]:
         return set()
     names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     names |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
-    return names & SAFE_MODULES
+    return (names & SAFE_MODULES) | ({"_strptime"} if "datetime" in names else set())  # which it loads when used
 
 
 class _Memo:
@@ -221,7 +225,7 @@ def _run(job: str, n_calls: int, limits: Limits) -> SandboxResult:
         try:
             try:
                 process = subprocess.Popen(  # noqa: S603  (our own interpreter and script)
-                    [sys.executable, "-I", "-S", str(CHILD), str(write_end)],
+                    [sys.executable, *FLAGS, str(CHILD), str(write_end)],
                     stdin=stdin,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
@@ -237,17 +241,22 @@ def _run(job: str, n_calls: int, limits: Limits) -> SandboxResult:
             try:
                 header, body, status = _read(read_end, limits)
             finally:
-                _kill(process)
+                ended_by = _kill(process)
+            if status is RunStatus.FINISHED and ended_by == -signal.SIGXCPU:
+                status = RunStatus.OUT_OF_CPU
         finally:
             os.close(read_end)
     return _result(header, body, status, n_calls)
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Ends the child's whole process group. Its id cannot be reused before `wait`, so no other can be hit."""
+def _kill(process: subprocess.Popen[bytes]) -> int:
+    """Ends the child's whole process group; its exit status.
+
+    The id of the group cannot be reused before `wait`, so no other can be hit.
+    """
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    return process.wait()
 
 
 def _read(fd: int, limits: Limits) -> tuple[bytes, bytes, RunStatus]:
@@ -277,6 +286,7 @@ def _read(fd: int, limits: Limits) -> tuple[bytes, bytes, RunStatus]:
 
 _UNREACHED = {
     RunStatus.TIMEOUT: "ran out of time",
+    RunStatus.OUT_OF_CPU: "ran out of CPU time",
     RunStatus.CRASHED: "the process ended before this call returned",
     RunStatus.BROKEN: "the output is too large or no result",
 }

@@ -1,6 +1,6 @@
 """The child of the sandbox: confines itself, loads a model's code, calls one function, writes what it returns.
 
-Run as `python -I -S sandbox_child.py RESULT_FD` with a job (JSON) on stdin; standard library only. The job
+Run as `python -P -s -S sandbox_child.py RESULT_FD` with a job (JSON) on stdin; standard library only. The job
 holds source and inputs, never an expected value, so code that takes this process over can forge outputs but
 not a pass. Lines on RESULT_FD: first `{"isolation": [...]}`, then one `{"value": ...}` or `{"error": ...}` a call.
 """
@@ -43,16 +43,18 @@ MAX_ERROR_CHARS = 200
 def confine(job: dict[str, Any]) -> list[str]:
     """Gives up what model code does not need; names what the kernel granted.
 
-    `limits` always hold. `network` (an own, empty network namespace), `files` (the empty folder as root, no
-    capability left) and `syscalls` (a seccomp filter) depend on the kernel, and are reported.
+    `limits` (resource limits), `network` (an own, empty network namespace), `files` (the empty folder as root,
+    no capability left) and `syscalls` (a seccomp filter) depend on the kernel.
     """
-    done = ["limits"]
     limits = job["limits"]
     mib = 1 << 20
-    _limit(resource.RLIMIT_CORE, 0)
-    _limit(resource.RLIMIT_CPU, limits["cpu_s"])
-    _limit(resource.RLIMIT_AS, limits["memory_mib"] * mib)
-    _limit(resource.RLIMIT_FSIZE, mib)
+    held = [
+        _limit(resource.RLIMIT_CORE, 0),
+        _limit(resource.RLIMIT_CPU, limits["cpu_s"], spare=1),
+        _limit(resource.RLIMIT_AS, limits["memory_mib"] * mib),
+        _limit(resource.RLIMIT_FSIZE, mib),
+    ]
+    done: list[str] = []
     libc = ctypes.CDLL(None, use_errno=True)
     if hasattr(libc, "unshare") and libc.unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0:
         done.append("network")
@@ -60,17 +62,20 @@ def confine(job: dict[str, Any]) -> list[str]:
             done.append("files")
     if hasattr(libc, "prctl") and _filter(libc):
         done.append("syscalls")
-    # Last, since they would have stopped the lines above: no further file, process or thread.
-    _limit(resource.RLIMIT_NPROC, 0)
-    _limit(resource.RLIMIT_NOFILE, 32)
-    return done
+    # Last, since they would have stopped the lines above. For root, only the filter stops new processes.
+    held += [_limit(resource.RLIMIT_NPROC, 0), _limit(resource.RLIMIT_NOFILE, 32)]
+    return ["limits", *done] if all(held) else done
 
 
-def _limit(kind: int, value: int) -> None:
+def _limit(kind: int, value: int, spare: int = 0) -> bool:
+    """Soft limit `value`, hard limit `spare` above it; False where the system refuses."""
     _, hard = resource.getrlimit(kind)
-    if hard != resource.RLIM_INFINITY:
-        value = min(value, hard)
-    resource.setrlimit(kind, (value, value))
+    most = value + spare if hard == resource.RLIM_INFINITY else min(value + spare, hard)
+    try:
+        resource.setrlimit(kind, (min(value, most), most))
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def _own_root(libc: ctypes.CDLL) -> bool:

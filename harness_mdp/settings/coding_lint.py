@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import symtable
+import warnings
 from collections.abc import Iterator
 
 from harness_mdp.sandbox import SAFE_MODULES, parse_python
@@ -24,7 +25,10 @@ def check_source(source: str, function: str, arity: int) -> list[CheckItem]:
     """
     try:
         tree = parse_python(source)
-        table = symtable.symtable(source, "draft", "exec")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(source, "draft", "exec", dont_inherit=True)  # finds more than the parser, e.g. a stray return
+            table = symtable.symtable(source, "draft", "exec")
     except (SyntaxError, RecursionError, MemoryError) as problem:
         where = f"line {problem.lineno}: " if isinstance(problem, SyntaxError) and problem.lineno else ""
         reason = problem.msg if isinstance(problem, SyntaxError) else "nested too deeply"

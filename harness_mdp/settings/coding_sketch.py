@@ -90,16 +90,13 @@ class Sketch:
             self.line(1, f"if not {name}:")
             self.line(2, "return ", edge(answer, *wrong, problem=f"an empty {name} may give the wrong result"))
 
-    def cap(self, indent: int, name: str, most: int) -> None:
-        """The optional rule `cap`: a result is at most `most`."""
+    def cap(self, indent: int, name: str, most: int, what: str = "The result") -> None:
+        """The optional rule `cap`: `what` is at most `most`."""
         if self.wants("cap"):
-            self.notes(f"The result is at most {most}; return {most} if it would be larger.")
+            self.notes(f"{what} is never more than {most}; anything larger becomes {most}.")
             wrong = (f"max({name}, {most})", name)
-            self.line(
-                indent,
-                f"{name} = ",
-                edge(f"min({name}, {most})", *wrong, problem=f"results above {most} may not be capped"),
-            )
+            problem = f"values above {most} may not become {most}"
+            self.line(indent, f"{name} = ", edge(f"min({name}, {most})", *wrong, problem=problem))
 
 
 @dataclass(frozen=True)

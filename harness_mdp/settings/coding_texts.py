@@ -106,7 +106,11 @@ def check_digit(s: Sketch) -> MakeInput:
     s.says(f"Return the remainder of that sum divided by {modulus}, as text.")
     if s.wants("dashes"):
         s.notes('Remove "-" from the code first; dashes are no positions.')
-        s.line(1, "code = code.", edge('replace("-", "")', 'strip("-")', 'replace("-", "0")', problem="dashes"))
+        s.line(
+            1,
+            "code = code.",
+            edge('replace("-", "")', 'strip("-")', 'replace("-", "0")', problem="dashes may be left in the code"),
+        )
     if s.wants("length"):
         s.notes(f'If the code has fewer than {length} digits, return "?".')
         problem = "the least number of digits may be off by one"
@@ -190,7 +194,12 @@ def bracket_depth(s: Sketch) -> MakeInput:
     s.empty("text", "None", "0", str(opened))
     if s.wants("comment"):
         s.notes(f'Ignore everything from the first "{mark}" on.')
-        cut = edge(f'split("{mark}")[0]', f'split("{mark}")[-1]', f'replace("{mark}", "")', problem="comments")
+        cut = edge(
+            f'split("{mark}")[0]',
+            f'split("{mark}")[-1]',
+            f'replace("{mark}", "")',
+            problem="what follows the comment mark may be read",
+        )
         s.line(1, "text = text.", cut)
     s.line(1, "depth = deepest = 0")
     s.line(1, "for char in text:")
@@ -301,7 +310,7 @@ def stock_levels(s: Sketch) -> MakeInput:
     problem = "taking more than there is may work wrongly"
     take = slot("max(0, level - amount)", "level - amount", "abs(level - amount)", problem=problem)
     s.line(3, "level = ", take)
-    s.cap(2, "level", most)
+    s.cap(2, "level", most, "A level, after every event,")
     s.line(2, "stock[item] = level")
     problem = "items with nothing left may be treated wrongly"
     kept = slot("level > 0", "level >= 0", "level > 1", problem=problem)
