@@ -264,8 +264,10 @@ def _read(fd: int, limits: Limits) -> tuple[bytes, bytes, RunStatus]:
     data = bytearray()
     header_end = -1
     deadline = time.monotonic() + START_GRACE_S
+    poll = select.poll()  # unlike `select.select`, it takes any file number, and a collection opens many
+    poll.register(fd, select.POLLIN)
     while True:
-        if not select.select([fd], [], [], max(0.0, deadline - time.monotonic()))[0]:
+        if not poll.poll(1000 * max(0.0, deadline - time.monotonic())):
             status = RunStatus.TIMEOUT
             break
         chunk = os.read(fd, 1 << 16)

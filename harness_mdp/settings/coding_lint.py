@@ -1,4 +1,8 @@
-"""What can be said about a draft without running it: it compiles, defines the function, and few real lints."""
+"""What can be said about a draft without running it: that it compiles, defines the function, and a few lints.
+
+Only lints that point at a fault: names that nothing binds, results never returned, values never used, imports
+and built-ins that the sandbox would refuse. Style is not judged.
+"""
 
 from __future__ import annotations
 
