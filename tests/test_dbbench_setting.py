@@ -258,3 +258,11 @@ def test_the_wrong_answer_scores_nothing_and_the_right_one_all(store):
         scorer = Scorer(SETTING, store.sealed)
         assert asyncio.run(scorer.score(task, text.reference)).value == 1.0
         assert asyncio.run(scorer.score(task, text.render([1] * len(text.slots)))).value == 0.0
+
+
+def test_claims_tell_1_from_1_0_whatever_was_asked_before(store):
+    texts = []
+    for draft in ('{"answer": [1]}', '{"answer": [1.0]}', '{"answer": [1]}'):
+        _, state, _, _ = play(store.tasks[1], (Action.DRAFT, draft))
+        texts.append([claim.text for claim in state.claims])
+    assert texts == [["answer 1"], ["answer 1.0"], ["answer 1"]]

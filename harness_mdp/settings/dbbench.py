@@ -25,7 +25,7 @@ from harness_mdp.settings.dbbench_evidence import (
     sample,
     schema,
 )
-from harness_mdp.settings.dbbench_scoring import native_score, normalised
+from harness_mdp.settings.dbbench_scoring import answers_match, native_score, normalised
 from harness_mdp.settings.dbbench_tasks import store, table_of
 from harness_mdp.settings.prompts import compose
 from harness_mdp.settings.protocol import Ask, CheckItem, Criterion, Evidence, Script, ToolCall, Workspace
@@ -201,7 +201,7 @@ def _shape_problem(draft: Draft, outcome: SqlResult | None, kind: str, question:
         return "the SQL returns no row"
     if not values:
         return "there is no answer"
-    if outcome is not None and draft.answer is not None and outcome.rows and values != outcome.values:
+    if outcome is not None and draft.answer is not None and outcome.rows and not answers_match(values, outcome.values):
         return "the answer differs from the rows of the SQL"
     return _number_problem(values, question)
 

@@ -25,6 +25,13 @@ _STATEMENT = re.compile(
         .*)""",
     re.IGNORECASE | re.DOTALL | re.MULTILINE | re.VERBOSE,
 )
+# JSON that a model broke (an inner quote, no end): all from the first word of SQL to the closing quote and brace.
+_BROKEN = re.compile(
+    r"""["']?sql["']?\s*:\s*["'`]((?:SELECT|INSERT|UPDATE|DELETE|REPLACE|WITH)\b.*?)["'`]?\s*(?:,\s*"answer".*)?(?:\}|\Z)""",
+    re.IGNORECASE | re.DOTALL,
+)
+_MAX_CHARS = 20_000
+"""Of a reply that holds no JSON, the part that is searched for SQL."""
 _MAX_ANSWER = 1_000
 _MAX_OBJECTS = 50
 
@@ -74,7 +81,8 @@ def read_draft(artifact: str) -> Draft:
 
 
 def parse_draft(reply: str) -> Draft:
-    """The draft in a model's reply: JSON, fenced, bare or amid text, else an SQL statement likewise.
+    """The draft in a model's reply: JSON, fenced, bare or amid text, else an SQL statement likewise, even in
+    JSON that is broken.
 
     Raises:
         Unparsable: there is neither.
@@ -87,9 +95,12 @@ def parse_draft(reply: str) -> Draft:
         if draft is not None:
             return draft
     for text in (*blocks, reply):
-        match = _STATEMENT.search(text)
+        match = _STATEMENT.search(text[:_MAX_CHARS])
         if match is not None:
             return Draft(sql=_statement(match[1]))
+    match = _BROKEN.search(reply[:_MAX_CHARS])
+    if match is not None:
+        return Draft(sql=match[1].replace(r"\n", " ").replace(r"\"", '"').strip())
     raise Unparsable('the reply holds no JSON with "sql" or "answer" and no SQL statement')
 
 

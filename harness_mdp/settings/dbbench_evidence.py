@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 from harness_mdp.mdp import Claim
-from harness_mdp.settings.dbbench_draft import Draft
+from harness_mdp.settings.dbbench_draft import Draft, read_draft
 from harness_mdp.settings.protocol import Evidence
 from harness_mdp.sql_dialect import Token, lex
 from harness_mdp.sql_worker import Cell, Row, SqlResult, Table
@@ -110,6 +111,14 @@ def claims(draft: Draft, kind: str, table_name: str, texts: Mapping[str, str]) -
     values that INSERT and SET write are asked for, not asserted), and the values of an explicit answer.
     At most 12, each at most 80 characters.
     """
+    everything = "\n".join(texts.values()).casefold()
+    return tuple(Claim(claim, _occurs(value, everything)) for claim, value in _asserted(draft.text, kind, table_name))
+
+
+@lru_cache(maxsize=1024)
+def _asserted(artifact: str, kind: str, table_name: str) -> tuple[tuple[str, str], ...]:
+    """(claim, the value that has to be seen), each claim once. Keyed by text, since 1 and 1.0 are equal keys."""
+    draft = read_draft(artifact)
     asserted: dict[str, str] = {}
     for name in _columns_named(draft.sql, table_name):
         asserted[f"column {name}"] = name
@@ -118,11 +127,7 @@ def claims(draft: Draft, kind: str, table_name: str, texts: Mapping[str, str]) -
     for value in draft.answer or () if kind == "select" else ():
         if value is not None:
             asserted[f"answer {value}"] = str(value)
-    everything = "\n".join(texts.values()).casefold()
-    return tuple(
-        Claim(_short(claim, _CLAIM_CHARS), _occurs(value, everything))
-        for claim, value in list(asserted.items())[:_MAX_CLAIMS]
-    )
+    return tuple((_short(claim, _CLAIM_CHARS), value) for claim, value in list(asserted.items())[:_MAX_CLAIMS])
 
 
 def _columns_named(sql: str, table_name: str) -> Iterable[str]:
@@ -153,7 +158,7 @@ def _literals_asserted(sql: str, kind: str, table_name: str) -> Iterable[str]:
 def _occurs(value: str, text: str) -> bool:
     """`value` stands in `text` (case-folded) as whole words."""
     needle = " ".join(value.split()).casefold()
-    return re.search(rf"(?<!\w){re.escape(needle)}(?!\w)", text) is not None
+    return needle in text and re.search(rf"(?<!\w){re.escape(needle)}(?!\w)", text) is not None
 
 
 def _row_lines(rows: Iterable[Row]) -> list[str]:
