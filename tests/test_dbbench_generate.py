@@ -19,7 +19,7 @@ from harness_mdp.settings.dbbench_scoring import answers_match, digest_after, ta
 from harness_mdp.settings.dbbench_tasks import generated_records
 from harness_mdp.sql_worker import sql_pool
 
-SEEDS = (0, 1, 7)
+SEEDS = (0, 7)
 
 
 def condition(text: str, columns: list[str]):
@@ -117,7 +117,7 @@ def test_the_same_seed_gives_the_same_bytes_in_every_process():
     script = (
         "from harness_mdp.settings.dbbench import DBBench\n"
         "from harness_mdp.hashing import digest\n"
-        "s = DBBench().tasks(seed=3, n=40, path=None)\n"
+        "s = DBBench().tasks(seed=3, n=20, path=None)\n"
         "print(digest([[t.hash, s.answers[t.id].text.reply([1] * len(s.answers[t.id].text.slots))] for t in s.tasks]))"
     )
     printed = {
