@@ -42,7 +42,8 @@ def replay_report(folder: Path) -> tuple[list[str], int, dict[str, list[FinalSta
         InputError: a file is missing or damaged, or names a task that is not there.
     """
     expected: Json = read_json(folder / EXPECTED)
-    files = [name for name in expected if name.startswith("tasks_")] if isinstance(expected, dict) else []
+    rows = expected if isinstance(expected, dict) else {}
+    files = [name for name, listed in rows.items() if name.startswith("tasks_") and isinstance(listed, list)]
     if not files:
         raise InputError("no expected states", file=folder / EXPECTED, expected="lists under keys such as tasks_test")
     base = read_database(folder)
@@ -52,7 +53,7 @@ def replay_report(folder: Path) -> tuple[list[str], int, dict[str, list[FinalSta
     for name in files:
         specs = read_specs(folder / f"{name}.json")
         states[name] = [final_state(base, spec, index) for index, spec in enumerate(specs)]
-        listed = [_expected_row(row, len(specs), folder / EXPECTED, name) for row in expected[name]]
+        listed = [_expected_row(row, len(specs), folder / EXPECTED, name) for row in rows[name]]
         misses = [_difference(row, states[name][row["index"]]) for row in listed]
         lines.append(f"{name}: {misses.count('')} of {len(listed)} expected final states reproduced")
         lines += [f"  {name} {row['index']}: {miss}" for row, miss in zip(listed, misses, strict=True) if miss]

@@ -89,10 +89,21 @@ def _find(text: str) -> Json:
             value, _ = _DECODER.raw_decode(text, start)
         except (ValueError, RecursionError):
             continue
-        named = isinstance(value, dict) and ("calls" in value or "respond" in value)
-        if named or (isinstance(value, list) and value and all(isinstance(v, dict) and "name" in v for v in value)):
+        if isinstance(value, dict) and ("calls" in value or "respond" in value):
+            return value
+        # A list inside an object that did not end is a piece of a draft that was cut off.
+        if (
+            "{" not in text[:start]
+            and isinstance(value, list)
+            and value
+            and all(map(_is_call, cast("list[Json]", value)))
+        ):
             return value
     return None
+
+
+def _is_call(value: Json) -> bool:
+    return isinstance(value, dict) and "name" in value
 
 
 def _call(value: Json, number: int) -> Json:
