@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 import pyarrow as pa
 
+from buffers.files import bytes_of_data, file_names, read, read_batches
+from buffers.log import Location, log_exists
 from buffers.rows import decode_text, to_episode, to_table
-from buffers.schema import FLAT_COLUMNS
 from buffers.side import HarnessFolder
 from buffers.table import EpisodeTable
 from buffers.tensors import EPISODE_LEAVES, STEP_LEAVES, TrainingArrays, training_arrays
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
     from d3rlpy.dataset import MDPDataset
 
 __all__ = ["BufferStats", "ReplayBuffer"]
+
+
+_SCATTERED = 8
+"""Files from which on merging them is worth the second copy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +70,8 @@ class ReplayBuffer:
         side: Path | None = None,
     ) -> None:
         self.path = str(path)
-        self._table = EpisodeTable(self.path, storage_options, version)
+        self._where = Location(self.path, dict(storage_options) if storage_options else None)
+        self._table = EpisodeTable(self._where, version)
         self._side = side
 
     def __repr__(self) -> str:
@@ -80,16 +86,16 @@ class ReplayBuffer:
         """
         if self._side is not None:
             return HarnessFolder(self._side)
-        if self._table.local is None:
+        if self._where.local is None:
             raise ConfigError(
                 f"{self.path}: attempts, manifests and the completion cache need a local folder; give side=FOLDER"
             )
-        return HarnessFolder(self._table.local / "_harness")
+        return HarnessFolder(self._where.local / "_harness")
 
     @property
     def exists(self) -> bool:
         """Whether the table has been made."""
-        return self._table.exists()
+        return log_exists(self._where)
 
     @property
     def version(self) -> int:
@@ -112,9 +118,16 @@ class ReplayBuffer:
     def writer(
         self, *, max_episodes: int = MAX_EPISODES, max_seconds: float = MAX_SECONDS, compact: bool = False
     ) -> EpisodeWriter:
-        """A context that commits in batches in the background; `with` or `async with`."""
+        """A context that commits in batches in the background; `with` or `async with`.
+
+        `compact` merges the files at the end, if slow collection left more than a few. The small files stay on disk
+        until `vacuum`, for readers of older versions.
+        """
         return EpisodeWriter(
-            self.append, self.compact, max_episodes=max_episodes, max_seconds=max_seconds, compact_at_end=compact
+            self.append,
+            self._compact_if_scattered if compact else None,
+            max_episodes=max_episodes,
+            max_seconds=max_seconds,
         )
 
     def write_card(self, *, licences: Mapping[str, str], simulated: bool) -> Path:
@@ -129,6 +142,10 @@ class ReplayBuffer:
     def compact(self) -> None:
         """Merges the files of many small commits; every episode and `_harness/` stay."""
         self._table.compact()
+
+    def _compact_if_scattered(self) -> None:
+        if self.stats.files > _SCATTERED:
+            self.compact()
 
     def vacuum(self, retention_hours: int = 168, *, dry_run: bool = False) -> list[str]:
         """Deletes data files that no table version of the last `retention_hours` names; `_harness/` stays.
@@ -195,7 +212,7 @@ class ReplayBuffer:
     def episodes(self, *, batch: int = 256, **where: Unpack[Where]) -> Iterator[Episode]:
         """Episodes as they were appended, bit for bit, `batch` of them in memory at a time; in stored order."""
         snapshot = self._table.snapshot()
-        for rows in self._table.batches(snapshot, None, batch):
+        for rows in read_batches(self._where, snapshot, batch):
             for row in keep(pa.Table.from_batches([rows]), where).to_pylist():
                 yield to_episode(row)
 
@@ -239,19 +256,19 @@ class ReplayBuffer:
         """Version, sizes and counts."""
         snapshot = self._table.snapshot()
         keys = ("setting", "phase", "split", "eval_status")
-        groups = self._table.read(snapshot, keys).group_by(list(keys)).aggregate([([], "count_all")]).to_pylist()
+        groups = read(self._where, snapshot, keys).group_by(list(keys)).aggregate([([], "count_all")]).to_pylist()
         counts = {(g["setting"], g["phase"], g["split"], g["eval_status"]): g["count_all"] for g in groups}
         return BufferStats(
             version=snapshot.version(),
             episodes=sum(counts.values()),
-            files=len(snapshot.file_uris()),
-            data_bytes=self._table.bytes_of_data(snapshot),
+            files=len(file_names(snapshot)),
+            data_bytes=bytes_of_data(snapshot),
             counts=dict(sorted(counts.items())),
         )
 
     def _read(self, leaves: Sequence[str], where: Where, snapshot: Any = None) -> pa.Table:
         asked = [column for column in where if column not in leaves]
-        return keep(self._table.read(snapshot or self._table.snapshot(), [*leaves, *asked]), where)
+        return keep(read(self._where, snapshot or self._table.snapshot(), [*leaves, *asked]), where)
 
     def _holdings(self) -> str:
         counts = self.stats.counts
@@ -264,6 +281,3 @@ def _to(backend: str, frame: pl.DataFrame) -> pl.DataFrame | pd.DataFrame:
     if backend not in ("polars", "pandas"):
         raise ConfigError(f"backend is {backend!r}; expected polars or pandas")
     return frame if backend == "polars" else frame.to_pandas()
-
-
-assert set(EPISODE_LEAVES) <= set(FLAT_COLUMNS)

@@ -30,19 +30,17 @@ class EpisodeWriter:
     def __init__(
         self,
         append: Callable[[Sequence[Episode]], int],
-        compact: Callable[[], None],
+        at_end: Callable[[], None] | None = None,
         *,
         max_episodes: int = MAX_EPISODES,
         max_seconds: float = MAX_SECONDS,
-        compact_at_end: bool = False,
     ) -> None:
         if max_episodes < 1 or max_seconds < 0:
             raise ValueError(f"a batch of {max_episodes} episodes or {max_seconds} s; expected >= 1 and >= 0")
         self._append = append
-        self._compact = compact
+        self._at_end = at_end
         self._max_episodes = max_episodes
         self._max_seconds = max_seconds
-        self._compact_at_end = compact_at_end
         self._changed = Condition()
         self._waiting: list[Episode] = []
         self._due = 0.0
@@ -90,7 +88,7 @@ class EpisodeWriter:
             return self._changed.wait_for(lambda: self._stored >= episodes, timeout)
 
     def close(self) -> None:
-        """Commits what is left, then compacts if that was asked for."""
+        """Commits what is left, then runs `at_end` if anything was stored."""
         thread = self._thread
         if thread is None:
             return
@@ -100,8 +98,8 @@ class EpisodeWriter:
         thread.join()
         self._thread = None
         self._raise()
-        if self._compact_at_end and self._stored:
-            self._compact()
+        if self._at_end is not None and self._stored:
+            self._at_end()
 
     def __enter__(self) -> EpisodeWriter:
         self._closing = False

@@ -11,7 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from buffers import ReplayBuffer
+from buffers.log import Location, create_log
 from buffers.rows import decode_text, encode_text, to_episode, to_table
+from harness_mdp.errors import UnusableBuffer
 from harness_mdp.mdp import Action, Budgets, Episode, Termination
 from tests.episodes import MADE_UP, MadeUpSetting, episode, episodes
 
@@ -244,3 +246,15 @@ def test_stats_count_by_setting_phase_split_and_status(tmp_path):
     assert stats.episodes == 9
     assert sum(n for (setting, *_), n in stats.counts.items() if setting == "other") == 2
     assert stats.data_bytes > 0
+
+
+def test_a_table_without_episodes_gives_empty_frames(tmp_path):
+    create_log(Location(str(tmp_path)))
+    buffer = ReplayBuffer(tmp_path)
+    assert buffer.exists
+    assert buffer.episode_ids() == frozenset()
+    assert buffer.episodes_df().height == 0
+    assert buffer.steps_df().height == 0
+    assert list(buffer.episodes()) == []
+    with pytest.raises(UnusableBuffer, match="no episodes at all"):
+        buffer.tensors("made_up")

@@ -89,13 +89,17 @@ def test_episodes_that_are_there_already_do_not_count(tmp_path):
     assert writer.stored == 2
 
 
-def test_compaction_at_the_end(tmp_path):
+def test_many_small_files_are_merged_at_the_end(tmp_path):
     buffer = ReplayBuffer(tmp_path)
     with buffer.writer(max_episodes=2, compact=True) as writer:
         for e in episodes(10):
             writer.add(e)
+    assert buffer.stats.files == 5
+    with buffer.writer(max_episodes=2, compact=True) as writer:
+        for e in episodes(20):
+            writer.add(e)
     assert buffer.stats.files == 1
-    assert buffer.stats.episodes == 10
+    assert buffer.stats.episodes == 20
 
 
 def test_adding_outside_of_the_context_is_refused(tmp_path):

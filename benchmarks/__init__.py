@@ -1,0 +1,1 @@
+"""Speed and size, each beside a peer in the same run."""
