@@ -38,6 +38,11 @@ class Batch:
     entropy: Tensor
     """(a, B, 1) c_H over the size of the batch; 0 on rows that only fill it up."""
 
+    def cut(self, a: int, start: int, stop: int) -> Batch:
+        """Rows `start` to `stop` of the first a networks, as views."""
+        fields = (self.features, self.illegal, self.action, self.weight, self.entropy)
+        return Batch(*(tensor[:a, start:stop] for tensor in fields))
+
 
 @dataclass(frozen=True, slots=True)
 class _Layers:

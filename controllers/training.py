@@ -18,11 +18,12 @@ from controllers.advantages import Slack, advantage_estimator, measure_slack
 from controllers.awr import awr_weights, effective_sample_size
 from controllers.config import AWConfig, Method
 from controllers.data import Floats, Ints, StepData, check_steps
+from controllers.minibatches import Resident, Schedule
 from controllers.network import MLPWeights, initial_weights
 from controllers.policy import ControllerPolicy
-from controllers.stack import Batch, NetworkStack, adam_scales
+from controllers.stack import NetworkStack, adam_scales
 from harness_mdp.errors import ConfigError, UnusableBuffer
-from harness_mdp.hashing import Json, generator
+from harness_mdp.hashing import Json
 from harness_mdp.mdp import DecisionBatch
 
 __all__ = ["ModelPlan", "TrainMetrics", "TrainResult", "open_device", "step_weights", "train", "train_many"]
@@ -120,12 +121,12 @@ def train_many(data: StepData, plans: Sequence[ModelPlan], config: AWConfig, dev
     rows = [_rows(data, plan, index) for index, plan in enumerate(plans)]
     # Longest epochs first: models that have finished an epoch early are then the tail of the stack.
     order = sorted(range(len(plans)), key=lambda k: -len(rows[k]))
-    schedule = _Schedule([rows[k] for k in order], [plans[k].seed for k in order], config.batch_size)
+    schedule = Schedule([rows[k] for k in order], [plans[k].seed for k in order], config.batch_size)
     starts = [initial_weights(data.features.shape[1], config.hidden, plans[k].seed) for k in order]
     weights = np.stack([plans[k].weights for k in order])
     with _quiet_threads(target), torch.inference_mode():
         stack = NetworkStack(starts, target)
-        dataset = _Resident.put(data, weights, target)
+        dataset = Resident.put(data, weights, target)
         losses = [_epoch(stack, dataset, schedule, epoch, config) for epoch in range(config.epochs)]
         curve = torch.stack(losses).cpu().numpy().astype(np.float64)
     arrays = stack.networks()
@@ -159,70 +160,7 @@ def open_device(name: str) -> torch.device:
     return torch.device("cuda" if available and name != "cpu" else "cpu")
 
 
-class _Schedule:
-    """Which rows each model sees in which minibatch."""
-
-    def __init__(self, rows: Sequence[Ints], seeds: Sequence[int], batch_size: int) -> None:
-        self.rows = rows
-        self.batch_size = batch_size
-        self.batches = np.array([-(-len(own) // batch_size) for own in rows], dtype=np.int64)
-        """(m,) minibatches an epoch, not increasing."""
-        self._orders = [generator("controller", "minibatch order", seed) for seed in seeds]
-        self._length = int(self.batches[0]) * batch_size
-        self.share = np.zeros((len(rows), self._length), dtype=np.float32)
-        """(m, L) one over the size of the row's minibatch; 0 on rows that only fill it up."""
-        for k, own in enumerate(rows):
-            last = (self.batches[k] - 1) * batch_size
-            self.share[k, :last] = 1.0 / batch_size
-            self.share[k, last : len(own)] = 1.0 / (len(own) - last)
-
-    def shuffled(self) -> Ints:
-        """(m, L) row indices of the next epoch, in order; filled up with row 0."""
-        drawn = np.zeros((len(self.rows), self._length), dtype=np.int64)
-        for k, (own, rng) in enumerate(zip(self.rows, self._orders, strict=True)):
-            drawn[k, : len(own)] = own[rng.permutation(len(own))]
-        return drawn
-
-    def active(self, batch: int) -> int:
-        """How many models still have a minibatch number `batch` in this epoch."""
-        return int((self.batches > batch).sum())
-
-
-@dataclass(frozen=True, slots=True)
-class _Resident:
-    """The whole dataset on the device."""
-
-    features: Tensor
-    illegal: Tensor
-    action: Tensor
-    weights: Tensor
-    """(m, n)"""
-
-    @classmethod
-    def put(cls, data: StepData, weights: Floats, device: torch.device) -> _Resident:
-        features = np.ascontiguousarray(data.features, dtype=np.float32)
-        return cls(
-            torch.as_tensor(features, device=device),
-            torch.as_tensor(~data.mask, device=device),
-            torch.as_tensor(data.action, dtype=torch.int64, device=device)[:, None],
-            torch.as_tensor(weights.astype(np.float32), device=device),
-        )
-
-    def gather(self, rows: Tensor, share: Tensor, entropy: float) -> Batch:
-        """Rows (a, L) for the first a models, with the scales of their minibatches."""
-        a, length = rows.shape
-        flat = rows.reshape(-1)
-
-        def pick(table: Tensor) -> Tensor:
-            return table.index_select(0, flat).view(a, length, -1)
-
-        weight = self.weights[:a].gather(1, rows) * share
-        return Batch(
-            pick(self.features), pick(self.illegal), pick(self.action), weight[..., None], (entropy * share)[..., None]
-        )
-
-
-def _epoch(stack: NetworkStack, dataset: _Resident, schedule: _Schedule, epoch: int, config: AWConfig) -> Tensor:
+def _epoch(stack: NetworkStack, dataset: Resident, schedule: Schedule, epoch: int, config: AWConfig) -> Tensor:
     """One pass of every model over its rows; mean loss (m,) of the pass."""
     device, size, m = dataset.features.device, schedule.batch_size, len(schedule.rows)
     longest = int(schedule.batches[0])
@@ -238,21 +176,11 @@ def _epoch(stack: NetworkStack, dataset: _Resident, schedule: _Schedule, epoch: 
         gathered = dataset.gather(rows[:a, span], share[:a, span], config.entropy)
         for batch in range(first, last):
             a, at = schedule.active(batch), (batch - first) * size
-            losses[batch, :a] = stack.gradient(_cut(gathered, a, at, at + size))
+            losses[batch, :a] = stack.gradient(gathered.cut(a, at, at + size))
             stack.step(rate[batch, :a], spread[batch, :a])
     n_rows = torch.as_tensor(np.array([len(own) for own in schedule.rows]), device=device)
     in_batch = (share.view(m, longest, size) > 0).sum(dim=2).T
     return (losses * in_batch).sum(dim=0) / n_rows
-
-
-def _cut(batch: Batch, a: int, start: int, stop: int) -> Batch:
-    return Batch(
-        batch.features[:a, start:stop],
-        batch.illegal[:a, start:stop],
-        batch.action[:a, start:stop],
-        batch.weight[:a, start:stop],
-        batch.entropy[:a, start:stop],
-    )
 
 
 def _rows(data: StepData, plan: ModelPlan, index: int) -> Ints:
