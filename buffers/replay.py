@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["BufferStats", "ReplayBuffer"]
 
 
-_SCATTERED = 8
+_SCATTERED = 4
 """Files from which on merging them is worth the second copy."""
 
 
