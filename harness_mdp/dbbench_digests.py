@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness_mdp.errors import ConfigError, HarnessError
-from harness_mdp.settings.dbbench_files import Record, read_file
-from harness_mdp.settings.dbbench_scoring import digest_after
-from harness_mdp.sql_worker import SqlPool, SqlResult, sql_pool
+from harness_mdp.settings.dbbench.files import Record, read_file
+from harness_mdp.settings.dbbench.scoring import digest_after
+from harness_mdp.settings.dbbench.sql_worker import SqlPool, SqlResult, sql_pool
 
 __all__ = ["Miss", "main", "misses", "run"]
 

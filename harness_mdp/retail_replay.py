@@ -14,9 +14,9 @@ from pathlib import Path
 
 from harness_mdp.errors import ConfigError, HarnessError, InputError
 from harness_mdp.hashing import Json
-from harness_mdp.settings.tau_retail_data import Database, Shop
-from harness_mdp.settings.tau_retail_draft import play
-from harness_mdp.settings.tau_retail_tasks import Spec, read_database, read_json, read_specs
+from harness_mdp.settings.tau_retail.data import Database, Shop
+from harness_mdp.settings.tau_retail.draft import play
+from harness_mdp.settings.tau_retail.tasks import Spec, read_database, read_json, read_specs
 
 __all__ = ["FinalState", "final_state", "main", "replay_report"]
 

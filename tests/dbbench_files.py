@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness_mdp.settings.dbbench_scoring import table_md5
+from harness_mdp.settings.dbbench.scoring import table_md5
 
 SHARED = Path(__file__).parents[2] / "shared" / "data" / "agentbench_dbbench"
 

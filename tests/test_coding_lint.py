@@ -2,8 +2,8 @@
 
 import pytest
 
-from harness_mdp.settings.coding_lint import ITEMS, check_source
-from harness_mdp.settings.coding_tasks import generate
+from harness_mdp.settings.coding.lint import ITEMS, check_source
+from harness_mdp.settings.coding.tasks import generate
 
 
 def problems(source, arity=1):

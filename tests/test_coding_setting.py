@@ -12,8 +12,8 @@ from harness_mdp.hashing import canonical_json
 from harness_mdp.mdp import Action, Status, advance, legal_mask, start
 from harness_mdp.settings import open_setting
 from harness_mdp.settings.acting import act
-from harness_mdp.settings.coding import Coding
-from harness_mdp.settings.coding_tasks import single_faults
+from harness_mdp.settings.coding.setting import Coding
+from harness_mdp.settings.coding.tasks import single_faults
 from harness_mdp.settings.prompts import Unparsable, bracketed_ids, read_sections
 from harness_mdp.settings.protocol import Workspace
 from harness_mdp.settings.scripts import decision_point

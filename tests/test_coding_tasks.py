@@ -11,8 +11,8 @@ import pytest
 from harness_mdp.errors import ConfigError
 from harness_mdp.hashing import canonical_json, digest, generator
 from harness_mdp.sandbox import same
-from harness_mdp.settings.coding import Coding
-from harness_mdp.settings.coding_tasks import FAMILIES, HIDDEN, VISIBLE, single_faults
+from harness_mdp.settings.coding.setting import Coding
+from harness_mdp.settings.coding.tasks import FAMILIES, HIDDEN, VISIBLE, single_faults
 from tests.coding_oracle import solve
 
 CODING = Coding()
@@ -136,7 +136,7 @@ def test_another_seed_gives_other_tasks():
 
 def test_the_same_seed_gives_the_same_tasks_in_other_processes():
     code = (
-        "from harness_mdp.settings.coding import Coding\n"
+        "from harness_mdp.settings.coding.setting import Coding\n"
         "from harness_mdp.hashing import digest\n"
         "s = Coding().tasks(seed=0, n=100, path=None)\n"
         "print(digest([[t.hash, s.sealed[t.id].values, s.answers[t.id].text.reference] for t in s.tasks]))"

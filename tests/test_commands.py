@@ -96,7 +96,7 @@ def every_value(path: Path) -> pl.DataFrame:
     rows = pl.read_delta(str(path)).sort("episode_id").drop(WALL_TIMES)
     events = pl.element().struct.field("event").struct
     fields = [field.name for field in rows.schema["steps"].inner.fields if field.name != "event"]
-    inner = [f.name for f in dict((f.name, f.dtype) for f in rows.schema["steps"].inner.fields)["event"].fields]
+    inner = [f.name for f in {f.name: f.dtype for f in rows.schema["steps"].inner.fields}["event"].fields]
     kept = [pl.element().struct.field(name) for name in fields]
     kept += [events.field(name).alias(f"event_{name}") for name in inner if name not in WALL_TIMES]
     return rows.with_columns(pl.col("steps").list.eval(pl.struct(kept)))

@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from loopback import Loopback, completion, failure, in_turn
 
 from harness_mdp.errors import InputError
 from harness_mdp.executors.cache import CachedExecutor, CompletionCache
@@ -29,6 +28,7 @@ from harness_mdp.executors.protocol import (
     Purpose,
     Request,
 )
+from tests.loopback import Loopback, completion, failure, in_turn
 
 ONE = Completion("text", 3, 2, 0.25, 1.5, "stop", "model")
 

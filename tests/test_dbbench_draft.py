@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness_mdp.settings.dbbench_draft import Draft, parse_draft, read_draft
+from harness_mdp.settings.dbbench.draft import Draft, parse_draft, read_draft
+from harness_mdp.settings.dbbench.sql_worker import SqlResult
 from harness_mdp.settings.prompts import Unparsable
-from harness_mdp.sql_worker import SqlResult
 
 SELECT = Draft("SELECT a FROM t")
 

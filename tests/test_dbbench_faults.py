@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from harness_mdp.settings.dbbench import DBBench
-from harness_mdp.settings.dbbench_draft import read_draft
-from harness_mdp.settings.dbbench_scoring import native_score
-from harness_mdp.settings.dbbench_tasks import table_of
+from harness_mdp.settings.dbbench.draft import read_draft
+from harness_mdp.settings.dbbench.scoring import native_score
+from harness_mdp.settings.dbbench.setting import DBBench
+from harness_mdp.settings.dbbench.sql_worker import SqlResult, sql_pool
+from harness_mdp.settings.dbbench.tasks import table_of
 from harness_mdp.settings.tasks import TaskStore
-from harness_mdp.sql_worker import SqlResult, sql_pool
 from tests.dbbench_files import SHARED, few_records, needs_shared_data, write
 
 SETTING = DBBench()

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from harness_mdp.errors import InputError
-from harness_mdp.settings.dbbench import DBBench
+from harness_mdp.settings.dbbench.setting import DBBench
 from tests.dbbench_files import SHARED, few_records, needs_shared_data, record, write
 
 

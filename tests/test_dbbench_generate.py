@@ -12,12 +12,12 @@ import pytest
 
 from harness_mdp.errors import ConfigError
 from harness_mdp.hashing import canonical_json
-from harness_mdp.settings.dbbench import DBBench
-from harness_mdp.settings.dbbench_draft import Draft
-from harness_mdp.settings.dbbench_generate import generate
-from harness_mdp.settings.dbbench_scoring import answers_match, digest_after, table_md5
-from harness_mdp.settings.dbbench_tasks import generated_records
-from harness_mdp.sql_worker import sql_pool
+from harness_mdp.settings.dbbench.draft import Draft
+from harness_mdp.settings.dbbench.generate import generate
+from harness_mdp.settings.dbbench.scoring import answers_match, digest_after, table_md5
+from harness_mdp.settings.dbbench.setting import DBBench
+from harness_mdp.settings.dbbench.sql_worker import sql_pool
+from harness_mdp.settings.dbbench.tasks import generated_records
 
 SEEDS = (0, 7)
 
@@ -115,7 +115,7 @@ def test_a_hundred_tasks_are_20_easy_60_standard_20_hard_and_all_different(seed)
 
 def test_the_same_seed_gives_the_same_bytes_in_every_process():
     script = (
-        "from harness_mdp.settings.dbbench import DBBench\n"
+        "from harness_mdp.settings.dbbench.setting import DBBench\n"
         "from harness_mdp.hashing import digest\n"
         "s = DBBench().tasks(seed=3, n=20, path=None)\n"
         "print(digest([[t.hash, s.answers[t.id].text.reply([1] * len(s.answers[t.id].text.slots))] for t in s.tasks]))"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness_mdp.settings.dbbench_scoring import (
+from harness_mdp.settings.dbbench.scoring import (
     answers_match,
     digest_after,
     native_score,
@@ -17,7 +17,7 @@ from harness_mdp.settings.dbbench_scoring import (
     stored_digest,
     table_md5,
 )
-from harness_mdp.sql_worker import SqlResult, Table
+from harness_mdp.settings.dbbench.sql_worker import SqlResult, Table
 
 
 def md5(text: str) -> str:

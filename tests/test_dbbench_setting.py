@@ -14,7 +14,7 @@ from harness_mdp.mdp import Action, Event, advance, legal_mask, start
 from harness_mdp.runner import EpisodePlan, run_episode
 from harness_mdp.scoring.rubric import Scorer
 from harness_mdp.settings.acting import act
-from harness_mdp.settings.dbbench import DBBench
+from harness_mdp.settings.dbbench.setting import DBBench
 from harness_mdp.settings.protocol import Workspace
 from harness_mdp.settings.scripts import script_policy
 from harness_mdp.settings.tasks import Sealed

@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from loopback import Answer, Loopback, completion, failure, in_turn
 
 from harness_mdp.errors import ConfigError
 from harness_mdp.executors.failures import TABLE, Failure, Raises, classify
@@ -31,6 +30,7 @@ from harness_mdp.executors.protocol import (
 )
 from harness_mdp.executors.reply import Price
 from harness_mdp.mdp import EventError
+from tests.loopback import Answer, Loopback, completion, failure, in_turn
 
 SECRET = "sk-verysecret-0123456789"
 MESSAGES = (Message("system", "Be short."), Message("user", "What is 2 + 2?"))

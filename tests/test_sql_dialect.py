@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness_mdp.sql_dialect import identifier, lex, string_literal, to_sqlite
+from harness_mdp.settings.dbbench.sql_dialect import identifier, lex, string_literal, to_sqlite
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=30)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness_mdp.sql_worker import SqlPool, Table
+from harness_mdp.settings.dbbench.sql_worker import SqlPool, Table
 
 PEOPLE = Table("People", ("Name", "Age"), (("Ann", "9"), ("Bob", "10"), ("Żoë", None)))
 

@@ -15,10 +15,10 @@ from harness_mdp.settings.prompts import bracketed_ids, read_sections
 from harness_mdp.settings.protocol import Workspace
 from harness_mdp.settings.scripts import script_policy
 from harness_mdp.settings.tasks import split_tasks
-from harness_mdp.settings.tau_retail import TauRetail
-from harness_mdp.settings.tau_retail_data import database
-from harness_mdp.settings.tau_retail_draft import call_json
-from harness_mdp.settings.tau_retail_generate import TEMPLATES, generated_specs
+from harness_mdp.settings.tau_retail.data import database
+from harness_mdp.settings.tau_retail.draft import call_json
+from harness_mdp.settings.tau_retail.generate import TEMPLATES, generated_specs
+from harness_mdp.settings.tau_retail.setting import TauRetail
 from tests.retail_oracle import solve
 from tests.runs import run, simulated
 

@@ -7,11 +7,11 @@ import pytest
 
 from harness_mdp import retail_replay
 from harness_mdp.errors import InputError
-from harness_mdp.settings.tau_retail import TauRetail
-from harness_mdp.settings.tau_retail_generate import generated_specs
-from harness_mdp.settings.tau_retail_lookup import find_user
-from harness_mdp.settings.tau_retail_scoring import native_score
-from harness_mdp.settings.tau_retail_tasks import read_database, read_specs
+from harness_mdp.settings.tau_retail.generate import generated_specs
+from harness_mdp.settings.tau_retail.lookup import find_user
+from harness_mdp.settings.tau_retail.scoring import native_score
+from harness_mdp.settings.tau_retail.setting import TauRetail
+from harness_mdp.settings.tau_retail.tasks import read_database, read_specs
 from tests.commands import command
 
 SHARED = Path(__file__).parents[2] / "shared/data/tau_bench_retail"

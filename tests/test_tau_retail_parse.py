@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness_mdp.settings.prompts import Unparsable
-from harness_mdp.settings.tau_retail import TauRetail
+from harness_mdp.settings.tau_retail.setting import TauRetail
 
 parse = TauRetail().parse
 CALL = {"name": "get_user_details", "arguments": {"user_id": "a_b_1"}}

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness_mdp.settings.tau_retail_calculator import evaluate
-from harness_mdp.settings.tau_retail_data import Database, Shop
-from harness_mdp.settings.tau_retail_draft import Call, play
-from harness_mdp.settings.tau_retail_tools import TOOLS, run_tool
+from harness_mdp.settings.tau_retail.calculator import evaluate
+from harness_mdp.settings.tau_retail.data import Database, Shop
+from harness_mdp.settings.tau_retail.draft import Call, play
+from harness_mdp.settings.tau_retail.tools import TOOLS, run_tool
 
 HOME = {"address1": "1 Elm", "address2": "", "city": "Reno", "country": "USA", "state": "NV", "zip": "89501"}
 AWAY = {"address1": "9 Oak", "address2": "Apt 2", "city": "Erie", "country": "USA", "state": "PA", "zip": "16501"}

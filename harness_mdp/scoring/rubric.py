@@ -5,15 +5,15 @@ The scorer is the only holder of the sealed parts. Nothing it computes reaches a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from harness_mdp.hashing import text_hash
 from harness_mdp.mdp import EvalStatus
-from harness_mdp.settings.protocol import Criterion, Setting
+from harness_mdp.settings.protocol import Criterion, Setting, rubric_value
 from harness_mdp.settings.tasks import Sealed, Task
 
-__all__ = ["RubricScore", "Scorer", "rubric_value"]
+__all__ = ["RubricScore", "Scorer"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,20 +24,6 @@ class RubricScore:
     value: float
     """Q in [0, 1]; 0 for `invalid`."""
     criteria: tuple[Criterion, ...]
-
-
-def rubric_value(criteria: Sequence[Criterion]) -> float:
-    """Q = Σ w_c s_c / Σ w_c.
-
-    Raises:
-        ValueError: no criterion, a weight that is not positive, or a score outside [0, 1].
-    """
-    for criterion in criteria:
-        if not 0.0 <= criterion.score <= 1.0 or criterion.weight <= 0.0:
-            raise ValueError(f"criterion {criterion.id!r} has score {criterion.score}, weight {criterion.weight}")
-    if not criteria:
-        raise ValueError("a rubric needs at least one criterion")
-    return sum(c.weight * c.score for c in criteria) / sum(c.weight for c in criteria)
 
 
 class Scorer:

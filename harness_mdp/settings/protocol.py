@@ -24,6 +24,7 @@ __all__ = [
     "Setting",
     "ToolCall",
     "Workspace",
+    "rubric_value",
 ]
 
 Ask = Callable[[Purpose, tuple[Message, ...]], Awaitable[Completion]]
@@ -59,6 +60,20 @@ class Criterion:
     score: float
     """[0, 1]"""
     weight: float = 1.0
+
+
+def rubric_value(criteria: Sequence[Criterion]) -> float:
+    """Q = Σ w_c s_c / Σ w_c.
+
+    Raises:
+        ValueError: no criterion, a weight that is not positive, or a score outside [0, 1].
+    """
+    for criterion in criteria:
+        if not 0.0 <= criterion.score <= 1.0 or criterion.weight <= 0.0:
+            raise ValueError(f"criterion {criterion.id!r} has score {criterion.score}, weight {criterion.weight}")
+    if not criteria:
+        raise ValueError("a rubric needs at least one criterion")
+    return sum(c.weight * c.score for c in criteria) / sum(c.weight for c in criteria)
 
 
 @dataclass(frozen=True, slots=True)

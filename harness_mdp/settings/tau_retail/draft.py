@@ -11,8 +11,8 @@ from typing import NoReturn, cast
 
 from harness_mdp.hashing import Json, canonical_json
 from harness_mdp.settings.prompts import Unparsable, fenced
-from harness_mdp.settings.tau_retail_data import Shop
-from harness_mdp.settings.tau_retail_tools import TRANSFER, Outcome, run_tool
+from harness_mdp.settings.tau_retail.data import Shop
+from harness_mdp.settings.tau_retail.tools import TRANSFER, Outcome, run_tool
 
 __all__ = ["Call", "Draft", "Ran", "call_json", "parse_draft", "play", "read_draft"]
 

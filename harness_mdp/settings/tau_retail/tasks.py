@@ -14,12 +14,12 @@ from pathlib import Path
 from harness_mdp.errors import InputError
 from harness_mdp.hashing import Json
 from harness_mdp.settings.tasks import Answer, Sealed, Task, TaskStore
-from harness_mdp.settings.tau_retail_answers import answer
-from harness_mdp.settings.tau_retail_data import Database, Record, Shop, database, remember
-from harness_mdp.settings.tau_retail_draft import Call, play
-from harness_mdp.settings.tau_retail_policy import OWN_POLICY, read_policy, request_evidence
-from harness_mdp.settings.tau_retail_scoring import sealed_values
-from harness_mdp.settings.tau_retail_tools import ADDRESS_FIELDS, TOOLS
+from harness_mdp.settings.tau_retail.answers import answer
+from harness_mdp.settings.tau_retail.data import Database, Record, Shop, database, remember
+from harness_mdp.settings.tau_retail.draft import Call, play
+from harness_mdp.settings.tau_retail.policy import OWN_POLICY, read_policy, request_evidence
+from harness_mdp.settings.tau_retail.scoring import sealed_values
+from harness_mdp.settings.tau_retail.tools import ADDRESS_FIELDS, TOOLS
 
 __all__ = ["Spec", "read_database", "read_json", "read_specs", "store", "upstream_tasks"]
 

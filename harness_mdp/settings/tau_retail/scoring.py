@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from harness_mdp.hashing import Json, canonical_json
-from harness_mdp.settings.tau_retail_data import Database, Shop
-from harness_mdp.settings.tau_retail_draft import Call, play, read_draft
+from harness_mdp.settings.tau_retail.data import Database, Shop
+from harness_mdp.settings.tau_retail.draft import Call, play, read_draft
 
 __all__ = ["native_score", "sealed_values"]
 

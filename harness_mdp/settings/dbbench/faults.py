@@ -1,6 +1,6 @@
 """Where SQL goes wrong: places in a statement and the concrete wrong pieces that could stand there.
 
-Only proposals: `dbbench_answers` runs each and drops those that change nothing.
+Only proposals: `answers` runs each and drops those that change nothing.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness_mdp.settings.dbbench_evidence import SAMPLE, SCHEMA, VALUES
-from harness_mdp.sql_dialect import Token, identifier, lex, string_literal
-from harness_mdp.sql_worker import Table
+from harness_mdp.settings.dbbench.evidence import SAMPLE, SCHEMA, VALUES
+from harness_mdp.settings.dbbench.sql_dialect import Token, identifier, lex, string_literal
+from harness_mdp.settings.dbbench.sql_worker import Table
 
 __all__ = ["Place", "places", "wrong_values"]
 

@@ -17,9 +17,9 @@ from harness_mdp.features import FeatureSchema
 from harness_mdp.hashing import Json
 from harness_mdp.mdp import Budgets, Claim, LegalRules, Needs, State, ToolResult
 from harness_mdp.sandbox import Outcome, run_calls, same
-from harness_mdp.settings.coding_lint import check_source
-from harness_mdp.settings.coding_sketch import EDGE_CASES, EXAMPLES, STATEMENT
-from harness_mdp.settings.coding_tasks import generate
+from harness_mdp.settings.coding.lint import check_source
+from harness_mdp.settings.coding.sketch import EDGE_CASES, EXAMPLES, STATEMENT
+from harness_mdp.settings.coding.tasks import generate
 from harness_mdp.settings.prompts import Unparsable, compose, fenced
 from harness_mdp.settings.protocol import Ask, CheckItem, Criterion, Evidence, Script, ToolCall, Workspace
 from harness_mdp.settings.scripts import SCRIPTS, make_more_evidence
@@ -44,7 +44,7 @@ _DEFINITION = re.compile(r"\bdef\s+\w+\s*\(")
 
 
 class Coding:
-    """100 generated problems of 14 families; see `coding_tasks`."""
+    """100 generated problems of 14 families; see `tasks`."""
 
     name: str = "coding"
     version: int = 1
@@ -138,7 +138,7 @@ class Coding:
         return source
 
     async def check_items(self, workspace: Workspace) -> Sequence[CheckItem]:
-        """Compiles, defines the function, and the lints of `coding_lint`; nothing is run."""
+        """Compiles, defines the function, and the lints of `lint`; nothing is run."""
         public = workspace.task.public
         arity = len(public["visible_tests"][0]["args"])
         return check_source(workspace.artifact or "", public["function"], arity)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness_mdp.hashing import Json
-from harness_mdp.settings.dbbench_answers import LazyAnswers
-from harness_mdp.settings.dbbench_files import Record, read_file, record_of
-from harness_mdp.settings.dbbench_generate import generate
+from harness_mdp.settings.dbbench.answers import LazyAnswers
+from harness_mdp.settings.dbbench.files import Record, read_file, record_of
+from harness_mdp.settings.dbbench.generate import generate
+from harness_mdp.settings.dbbench.sql_worker import SqlPool, Table
 from harness_mdp.settings.tasks import Sealed, Task, TaskStore
-from harness_mdp.sql_worker import SqlPool, Table
 
 __all__ = ["generated_records", "store", "table_of"]
 
@@ -26,7 +26,7 @@ def store(*, seed: int, n: int, path: Path | None, pool: SqlPool) -> TaskStore:
     """The tasks of `path` (all of them; `n` and `seed` are the generator's), or `n` generated ones.
 
     Raises:
-        InputError: see `dbbench_files.read_file`.
+        InputError: see `files.read_file`.
     """
     records = read_file(path) if path is not None else generated_records(seed, n)
     return TaskStore(

@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from harness_mdp.settings.tau_retail_calculator import evaluate
-from harness_mdp.settings.tau_retail_data import Record, Shop
+from harness_mdp.settings.tau_retail.calculator import evaluate
+from harness_mdp.settings.tau_retail.data import Record, Shop
 
 __all__ = ["ADDRESS_FIELDS", "CANCEL_REASONS", "TOOLS", "TRANSFER", "Outcome", "Tool", "ToolFailure", "run_tool"]
 

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from harness_mdp.sql_worker import Cell, Row, SqlResult, Table
+from harness_mdp.settings.dbbench.sql_worker import Cell, Row, SqlResult, Table
 
 __all__ = ["answers_match", "digest_after", "native_score", "normalised", "stored_digest", "table_md5"]
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from harness_mdp.hashing import Json
+from harness_mdp.settings.dbbench.sql_worker import Cell, SqlResult
 from harness_mdp.settings.prompts import Unparsable
-from harness_mdp.sql_worker import Cell, SqlResult
 
 __all__ = ["Draft", "json_piece", "parse_draft", "read_draft"]
 

@@ -13,11 +13,11 @@ import numpy as np
 
 from harness_mdp.hashing import generator
 from harness_mdp.settings.tasks import TaskStore
-from harness_mdp.settings.tau_retail_data import Database, Record
-from harness_mdp.settings.tau_retail_draft import Call
-from harness_mdp.settings.tau_retail_policy import OWN_POLICY
-from harness_mdp.settings.tau_retail_shop import Customer, make_address, make_customer, make_products, pick
-from harness_mdp.settings.tau_retail_tasks import Spec, store
+from harness_mdp.settings.tau_retail.data import Database, Record
+from harness_mdp.settings.tau_retail.draft import Call
+from harness_mdp.settings.tau_retail.policy import OWN_POLICY
+from harness_mdp.settings.tau_retail.shop import Customer, make_address, make_customer, make_products, pick
+from harness_mdp.settings.tau_retail.tasks import Spec, store
 
 __all__ = ["TEMPLATES", "generate", "generated_specs"]
 

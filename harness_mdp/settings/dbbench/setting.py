@@ -14,8 +14,8 @@ from harness_mdp.errors import ConfigError
 from harness_mdp.executors.protocol import Message, Purpose
 from harness_mdp.features import FeatureSchema
 from harness_mdp.mdp import Budgets, Claim, LegalRules, Needs, State, ToolResult
-from harness_mdp.settings.dbbench_draft import Draft, parse_draft, read_draft
-from harness_mdp.settings.dbbench_evidence import (
+from harness_mdp.settings.dbbench.draft import Draft, parse_draft, read_draft
+from harness_mdp.settings.dbbench.evidence import (
     SAMPLE,
     SCHEMA,
     VALUES,
@@ -25,14 +25,14 @@ from harness_mdp.settings.dbbench_evidence import (
     sample,
     schema,
 )
-from harness_mdp.settings.dbbench_scoring import answers_match, native_score, normalised
-from harness_mdp.settings.dbbench_tasks import store, table_of
+from harness_mdp.settings.dbbench.scoring import answers_match, native_score, normalised
+from harness_mdp.settings.dbbench.sql_dialect import lex
+from harness_mdp.settings.dbbench.sql_worker import Cell, SqlResult, sql_pool
+from harness_mdp.settings.dbbench.tasks import store, table_of
 from harness_mdp.settings.prompts import compose
 from harness_mdp.settings.protocol import Ask, CheckItem, Criterion, Evidence, Script, ToolCall, Workspace
 from harness_mdp.settings.scripts import SCRIPTS, make_more_evidence
 from harness_mdp.settings.tasks import Sealed, Task, TaskStore
-from harness_mdp.sql_dialect import lex
-from harness_mdp.sql_worker import Cell, SqlResult, sql_pool
 
 __all__ = ["DBBench"]
 
@@ -132,7 +132,7 @@ class DBBench:
         )
 
     def parse(self, reply: str) -> str:
-        """The canonical draft in a reply (`dbbench_draft`).
+        """The canonical draft in a reply (`draft`).
 
         Raises:
             Unparsable: there is none.
@@ -151,7 +151,7 @@ class DBBench:
         return items
 
     def claims(self, workspace: Workspace) -> tuple[Claim, ...]:
-        """Columns, condition values and answers that the draft asserts (`dbbench_evidence.claims`)."""
+        """Columns, condition values and answers that the draft asserts (`evidence.claims`)."""
         public = workspace.task.public
         texts = {**workspace.evidence, **dict(workspace.tool_results)}
         return claims(read_draft(workspace.artifact or ""), public["kind"], public["table"], texts)

@@ -10,15 +10,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from harness_mdp.hashing import generator
-from harness_mdp.settings.dbbench_draft import Draft, json_piece
-from harness_mdp.settings.dbbench_evidence import SAMPLE, VALUES
-from harness_mdp.settings.dbbench_faults import Place, places, wrong_values
-from harness_mdp.settings.dbbench_files import Record
-from harness_mdp.settings.dbbench_scoring import answers_match, digest_after, normalised
+from harness_mdp.settings.dbbench.draft import Draft, json_piece
+from harness_mdp.settings.dbbench.evidence import SAMPLE, VALUES
+from harness_mdp.settings.dbbench.faults import Place, places, wrong_values
+from harness_mdp.settings.dbbench.files import Record
+from harness_mdp.settings.dbbench.scoring import answers_match, digest_after, normalised
+from harness_mdp.settings.dbbench.sql_dialect import identifier, lex
+from harness_mdp.settings.dbbench.sql_worker import SqlPool, SqlResult, Table
 from harness_mdp.settings.slots import Slot, SlottedText
 from harness_mdp.settings.tasks import Answer
-from harness_mdp.sql_dialect import identifier, lex
-from harness_mdp.sql_worker import SqlPool, SqlResult, Table
 
 __all__ = ["LazyAnswers", "answer_for"]
 

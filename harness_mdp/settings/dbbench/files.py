@@ -8,8 +8,8 @@ from pathlib import Path
 
 from harness_mdp.errors import InputError
 from harness_mdp.hashing import Json
-from harness_mdp.settings.dbbench_scoring import stored_digest
-from harness_mdp.sql_worker import Table
+from harness_mdp.settings.dbbench.scoring import stored_digest
+from harness_mdp.settings.dbbench.sql_worker import Table
 
 __all__ = ["KINDS", "Record", "read_file", "record_of"]
 

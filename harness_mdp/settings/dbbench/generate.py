@@ -14,10 +14,10 @@ from fractions import Fraction
 import numpy as np
 
 from harness_mdp.hashing import Json, canonical_json, generator
-from harness_mdp.settings.dbbench_scoring import table_md5
-from harness_mdp.settings.dbbench_tables import Made, choose, make_table
-from harness_mdp.sql_dialect import identifier as quoted
-from harness_mdp.sql_dialect import string_literal as text
+from harness_mdp.settings.dbbench.scoring import table_md5
+from harness_mdp.settings.dbbench.sql_dialect import identifier as quoted
+from harness_mdp.settings.dbbench.sql_dialect import string_literal as text
+from harness_mdp.settings.dbbench.tables import Made, choose, make_table
 
 __all__ = ["TEMPLATES", "generate"]
 

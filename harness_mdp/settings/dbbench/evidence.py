@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from harness_mdp.mdp import Claim
-from harness_mdp.settings.dbbench_draft import Draft, read_draft
+from harness_mdp.settings.dbbench.draft import Draft, read_draft
+from harness_mdp.settings.dbbench.sql_dialect import Token, lex
+from harness_mdp.settings.dbbench.sql_worker import Cell, Row, SqlResult, Table
 from harness_mdp.settings.protocol import Evidence
-from harness_mdp.sql_dialect import Token, lex
-from harness_mdp.sql_worker import Cell, Row, SqlResult, Table
 
 __all__ = ["SAMPLE", "SCHEMA", "VALUES", "claims", "matching_values", "result_text", "sample", "schema"]
 

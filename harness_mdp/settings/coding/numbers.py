@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness_mdp.settings.coding_sketch import Draw, Family, MakeInput, Sketch, edge, slot
+from harness_mdp.settings.coding.sketch import Draw, Family, MakeInput, Sketch, edge, slot
 
 __all__ = ["FAMILIES"]
 

@@ -20,14 +20,14 @@ from harness_mdp.settings.prompts import compose
 from harness_mdp.settings.protocol import Ask, CheckItem, Criterion, Evidence, Script, ToolCall, Workspace
 from harness_mdp.settings.scripts import SCRIPTS, make_more_evidence
 from harness_mdp.settings.tasks import Sealed, Task, TaskStore
-from harness_mdp.settings.tau_retail_data import Database, Record, Shop, database
-from harness_mdp.settings.tau_retail_draft import Draft, Ran, parse_draft, play, read_draft
-from harness_mdp.settings.tau_retail_generate import generate
-from harness_mdp.settings.tau_retail_lookup import lookup_rounds
-from harness_mdp.settings.tau_retail_policy import one_line, policy_items
-from harness_mdp.settings.tau_retail_scoring import native_score
-from harness_mdp.settings.tau_retail_tasks import upstream_tasks
-from harness_mdp.settings.tau_retail_tools import TOOLS, TRANSFER
+from harness_mdp.settings.tau_retail.data import Database, Record, Shop, database
+from harness_mdp.settings.tau_retail.draft import Draft, Ran, parse_draft, play, read_draft
+from harness_mdp.settings.tau_retail.generate import generate
+from harness_mdp.settings.tau_retail.lookup import lookup_rounds
+from harness_mdp.settings.tau_retail.policy import one_line, policy_items
+from harness_mdp.settings.tau_retail.scoring import native_score
+from harness_mdp.settings.tau_retail.tasks import upstream_tasks
+from harness_mdp.settings.tau_retail.tools import TOOLS, TRANSFER
 
 __all__ = ["TauRetail"]
 
@@ -132,7 +132,7 @@ class TauRetail:
         )
 
     def parse(self, reply: str) -> str:
-        """See `tau_retail_draft.parse_draft`."""
+        """See `draft.parse_draft`."""
         return parse_draft(reply)
 
     async def check_items(self, workspace: Workspace) -> Sequence[CheckItem]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from harness_mdp.settings.protocol import Evidence
-from harness_mdp.settings.tau_retail_data import Database, Record
+from harness_mdp.settings.tau_retail.data import Database, Record
 
 __all__ = ["find_user", "lookup_rounds", "order_text", "product_text", "user_text"]
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from harness_mdp.hashing import Json, canonical_json
 from harness_mdp.settings.slots import Slot
-from harness_mdp.settings.tau_retail_data import Database, Record
-from harness_mdp.settings.tau_retail_draft import Call, call_json
-from harness_mdp.settings.tau_retail_tools import CANCEL_REASONS
+from harness_mdp.settings.tau_retail.data import Database, Record
+from harness_mdp.settings.tau_retail.draft import Call, call_json
+from harness_mdp.settings.tau_retail.tools import CANCEL_REASONS
 
 __all__ = ["FaultFinder", "typo", "wrong_output"]
 

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from harness_mdp.executors.protocol import InfraFault
 from harness_mdp.hashing import Json
-from harness_mdp.sql_dialect import to_sqlite
+from harness_mdp.settings.dbbench.sql_dialect import to_sqlite
 
 __all__ = ["Cell", "Row", "SqlPool", "SqlResult", "Table", "sql_pool"]
 

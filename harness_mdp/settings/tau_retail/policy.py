@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from harness_mdp.settings.protocol import CheckItem, Evidence
-from harness_mdp.settings.tau_retail_data import Database
-from harness_mdp.settings.tau_retail_draft import Draft, Ran
-from harness_mdp.settings.tau_retail_tools import TOOLS
+from harness_mdp.settings.tau_retail.data import Database
+from harness_mdp.settings.tau_retail.draft import Draft, Ran
+from harness_mdp.settings.tau_retail.tools import TOOLS
 
 __all__ = ["OWN_POLICY", "Policy", "one_line", "policy_items", "read_policy", "request_evidence"]
 

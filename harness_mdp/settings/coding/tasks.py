@@ -15,14 +15,14 @@ from typing import TypeVar
 from harness_mdp.errors import ConfigError
 from harness_mdp.hashing import Json, canonical_json, digest, generator
 from harness_mdp.sandbox import same
-from harness_mdp.settings import coding_numbers, coding_texts
-from harness_mdp.settings.coding_sketch import Draw, Family, MakeInput, Sketch
+from harness_mdp.settings.coding import numbers, texts
+from harness_mdp.settings.coding.sketch import Draw, Family, MakeInput, Sketch
 from harness_mdp.settings.slots import SlottedText
 from harness_mdp.settings.tasks import Answer, Difficulty, Sealed, Task, TaskStore
 
 __all__ = ["FAMILIES", "HIDDEN", "VISIBLE", "difficulties", "generate", "single_faults"]
 
-FAMILIES: tuple[Family, ...] = (*coding_numbers.FAMILIES, *coding_texts.FAMILIES)
+FAMILIES: tuple[Family, ...] = (*numbers.FAMILIES, *texts.FAMILIES)
 
 VISIBLE = 3
 HIDDEN = 12

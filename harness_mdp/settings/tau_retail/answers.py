@@ -15,12 +15,12 @@ from harness_mdp.hashing import canonical_json
 from harness_mdp.settings.protocol import Evidence
 from harness_mdp.settings.slots import Slot, SlottedText
 from harness_mdp.settings.tasks import Answer
-from harness_mdp.settings.tau_retail_data import Database, Shop
-from harness_mdp.settings.tau_retail_draft import Call, call_json, play
-from harness_mdp.settings.tau_retail_faults import FaultFinder, wrong_output
-from harness_mdp.settings.tau_retail_lookup import lookup_rounds
-from harness_mdp.settings.tau_retail_scoring import native_score, sealed_values
-from harness_mdp.settings.tau_retail_tools import TOOLS, TRANSFER
+from harness_mdp.settings.tau_retail.data import Database, Shop
+from harness_mdp.settings.tau_retail.draft import Call, call_json, play
+from harness_mdp.settings.tau_retail.faults import FaultFinder, wrong_output
+from harness_mdp.settings.tau_retail.lookup import lookup_rounds
+from harness_mdp.settings.tau_retail.scoring import native_score, sealed_values
+from harness_mdp.settings.tau_retail.tools import TOOLS, TRANSFER
 
 __all__ = ["MAX_SLOTS", "MIN_SLOTS", "answer"]
 

@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 
 from harness_mdp.hashing import generator
-from harness_mdp.settings.tau_retail_data import Record
+from harness_mdp.settings.tau_retail.data import Record
 
 _T = TypeVar("_T")
 
