@@ -91,6 +91,12 @@ class OpenAIConfig(ExecutorConfig):
     requests_per_minute: float | None = None
     send_seed: bool = True
     """Send the draw's seed; some servers refuse it."""
+    token_limit_field: str = "max_tokens"  # noqa: S105
+    """Name under which `max_tokens` is sent; newer OpenAI models want `max_completion_tokens`."""
+    extra: dict[str, Any] = field(default_factory=dict[str, Any])
+    """Further fields of the request, e.g. `{top_k: 1}`; part of the executor's fingerprint."""
+    api_key_env: str = "OPENAI_API_KEY"
+    """Environment variable that holds the key; a server on this machine needs none."""
     prices: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
     """Model -> [USD per million prompt tokens, USD per million completion tokens]."""
     cache: bool = True

@@ -55,6 +55,9 @@ def _openai(config: OpenAIConfig, cache_path: Path, concurrency: int) -> Executo
         concurrency=concurrency,
         requests_per_minute=config.requests_per_minute,
         send_seed=config.send_seed,
+        token_limit_field=config.token_limit_field,
+        extra=config.extra,
+        api_key_env=config.api_key_env,
         prices={model: Price(price[0], price[1]) for model, price in config.prices.items()},
     )
     return CachedExecutor(executor, CompletionCache(cache_path)) if config.cache else executor

@@ -356,7 +356,8 @@ def test_a_proxy_in_the_environment_is_not_used_for_loopback(monkeypatch: pytest
     ("options", "named"),
     [
         ({"model": ""}, "executor.model"),
-        ({"concurrency": 0}, "executor.concurrency"),
+        ({"concurrency": 0}, "concurrency"),
+        ({"token_limit_field": "tokens"}, "executor.token_limit_field"),
         ({"requests_per_minute": 0}, "executor.requests_per_minute"),
         ({"timeout": 0}, "executor.timeout"),
         ({"max_retries": -1}, "executor.max_retries"),

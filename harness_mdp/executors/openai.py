@@ -14,7 +14,6 @@ import time
 from base64 import b64encode
 from collections.abc import Mapping
 from contextvars import ContextVar
-from typing import Literal
 from urllib.parse import quote, unquote, urlsplit
 
 import httpx2
@@ -33,6 +32,7 @@ LOOPBACK_KEY = "EMPTY"
 
 _CONNECT_SECONDS = 10.0
 _MESSAGE_CHARS = 400
+_TOKEN_LIMIT_FIELDS = ("max_tokens", "max_completion_tokens")
 
 _attempts: ContextVar[list[int] | None] = ContextVar("_attempts", default=None)
 """HTTP requests made so far for the current call, in a list of one."""
@@ -82,7 +82,7 @@ class OpenAIExecutor:
             (`EventError.TIMEOUT`), unless the endpoint had failed in between. Must be below `timeout`.
         prices: USD by model name; a model without a price has cost None, never 0.
         send_seed: send a seed derived from the draw key; switch it off for servers that refuse the field.
-        token_limit_field: name under which `sampling.max_tokens` is sent.
+        token_limit_field: name under which `sampling.max_tokens` is sent, `max_tokens` or `max_completion_tokens`.
         extra: further fields of the request body, part of the fingerprint.
 
     Raises:
@@ -107,10 +107,14 @@ class OpenAIExecutor:
         step_timeout: float | None = None,
         prices: Mapping[str, Price] | None = None,
         send_seed: bool = True,
-        token_limit_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens",  # noqa: S107
+        token_limit_field: str = "max_tokens",  # noqa: S107
         extra: Mapping[str, Json] | None = None,
     ) -> None:
         _check_limits(model, concurrency, requests_per_minute, timeout, max_retries, step_timeout)
+        if token_limit_field not in _TOKEN_LIMIT_FIELDS:
+            raise ConfigError(
+                f"executor.token_limit_field is {token_limit_field!r}; expected {' or '.join(_TOKEN_LIMIT_FIELDS)}"
+            )
         sampling = sampling or Sampling()
         self._model = model
         self._api_key_env = api_key_env
@@ -224,7 +228,8 @@ class OpenAIExecutor:
                 message += "; set executor.model, or executor.base_url (it mostly ends in /v1)"
             case Failure.CONFIGURATION:
                 message += (
-                    ". Every call would be refused: check executor.sampling; some servers refuse a seed "
+                    ". Every call would be refused: check executor.temperature, executor.top_p and "
+                    "executor.max_tokens; some servers refuse a seed "
                     "(executor.send_seed=false) or want executor.token_limit_field=max_completion_tokens"
                 )
             case Failure.TIMEOUT | Failure.CONNECTION | Failure.SERVER | Failure.RATE_LIMIT:
@@ -277,7 +282,7 @@ def _check_limits(
     if not model:
         raise ConfigError("executor.model is empty; expected the model's name as the endpoint knows it")
     if concurrency < 1:
-        raise ConfigError(f"executor.concurrency is {concurrency}; expected at least 1")
+        raise ConfigError(f"concurrency is {concurrency}; expected at least 1")
     if requests_per_minute is not None and not requests_per_minute > 0:
         raise ConfigError(f"executor.requests_per_minute is {requests_per_minute:g}; expected more than 0, or null")
     if not timeout > 0:
