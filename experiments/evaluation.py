@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from analysis.comparison import Comparison, compare
+from analysis.verdict import Verdict, verdicts
 from buffers import ReplayBuffer
 from controllers.saved import Manifest, read_manifest
 from experiments.collection import DryRun, count_work
@@ -23,7 +24,16 @@ from harness_mdp.hashing import digest
 from harness_mdp.mdp import Policy
 from harness_mdp.runner import EpisodePlan
 
-__all__ = ["Arm", "Evaluation", "comparison_of", "dry_run", "evaluate", "evaluation_arms"]
+__all__ = [
+    "Arm",
+    "Evaluation",
+    "comparison_of",
+    "dry_run",
+    "evaluate",
+    "evaluation_arms",
+    "verdicts_of",
+    "write_table",
+]
 
 
 TABLE_ENDINGS = (".parquet", ".json")
@@ -35,6 +45,7 @@ class Arm:
 
     name: str
     members: tuple[Policy, ...]
+    learned: bool
 
 
 @dataclass(frozen=True)
@@ -46,6 +57,8 @@ class Evaluation:
     executor: str
     simulated: bool
     arms: tuple[str, ...]
+    learners: tuple[str, ...]
+    """Arms that are learned controllers."""
     episodes: pl.DataFrame
     """One row per planned episode: arm, member, task_id, task_hash, rollout, seed, episode_id, executor,
     eval_status (`scored`, `invalid`, `infra_missing`), return (null if missing), maturity_paper,
@@ -78,7 +91,7 @@ def evaluation_arms(names: Sequence[str], setting_tasks: TaskSet) -> tuple[Arm, 
         if key in keys:
             arms[label] = replace(arms[label], members=(*arms[label].members, policy))
         else:
-            arms[label] = Arm(label, (policy,))
+            arms[label] = Arm(label, (policy,), learned=is_controller(name, setting))
             keys[key] = label
     return tuple(arms.values())
 
@@ -203,7 +216,22 @@ def evaluate(config: EvaluateConfig, *, quiet: bool = False) -> Evaluation:
         executor=ready.executor.fingerprint,
         simulated=ready.executor.simulated,
         arms=tuple(arm.name for arm in ready.arms),
+        learners=tuple(arm.name for arm in ready.arms if arm.learned),
         episodes=_episodes(ready),
+    )
+
+
+RULE = "check_revise"
+"""The rule of thumb that a learned controller has to beat."""
+
+
+def verdicts_of(evaluations: Sequence[Evaluation]) -> tuple[Verdict, ...]:
+    """Every learner against the rule of thumb; empty where there is no learner, or the rule was not run."""
+    return tuple(
+        verdict
+        for evaluation in evaluations
+        if evaluation.learners and RULE in evaluation.arms
+        for verdict in verdicts(evaluation.episodes, evaluation.learners, RULE)
     )
 
 

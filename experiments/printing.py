@@ -11,6 +11,7 @@ from rich.table import Table
 
 if TYPE_CHECKING:  # torch, pandas and d3rlpy are loaded by the command that needs them, not by printing
     from analysis.comparison import Comparison
+    from analysis.verdict import Verdict
     from buffers.verify import Report
     from experiments.collection import Collection, DryRun
     from experiments.config import CollectConfig, DemoConfig, EvaluateConfig, StudyConfig, TrainConfig, VerifyConfig
@@ -137,10 +138,10 @@ def print_training(config: TrainConfig, training: Training) -> None:
 
 def print_evaluation(config: EvaluateConfig, evaluation: Evaluation) -> None:
     """The comparison, quality and maturity apart, and where it was written."""
-    from experiments.evaluation import comparison_of, write_table
+    from experiments.evaluation import comparison_of, verdicts_of, write_table
 
     comparison = comparison_of([evaluation], config.maturity)
-    _print_comparison(comparison, events=config.events)
+    _print_comparison(comparison, verdicts_of([evaluation]), events=config.events)
     outcome = evaluation.outcome
     rows = [
         (
@@ -156,7 +157,7 @@ def print_evaluation(config: EvaluateConfig, evaluation: Evaluation) -> None:
     _facts(rows)
 
 
-def _print_comparison(comparison: Comparison, *, events: bool = False) -> None:
+def _print_comparison(comparison: Comparison, judged: Sequence[Verdict], *, events: bool = False) -> None:
     from analysis.tables import render, render_events
 
     console = _console()
@@ -165,21 +166,24 @@ def _print_comparison(comparison: Comparison, *, events: bool = False) -> None:
     rates = render_events(comparison, plain=plain) if events else None
     if rates is not None:
         console.print(rates, highlight=False)
+    for verdict in judged:
+        console.print(verdict.sentence(), highlight=False)
 
 
 def print_study(config: StudyConfig, study: Study) -> None:
     """The comparison of one cell."""
-    from experiments.evaluation import comparison_of
+    from experiments.evaluation import comparison_of, verdicts_of
 
-    _print_comparison(comparison_of([study.evaluation]))
+    _print_comparison(comparison_of([study.evaluation]), verdicts_of([study.evaluation]))
     _facts([("study", config.root)])
 
 
 def print_demo(config: DemoConfig, studies: Sequence[Study]) -> None:
     """The settings side by side."""
-    from experiments.evaluation import comparison_of
+    from experiments.evaluation import comparison_of, verdicts_of
 
-    _print_comparison(comparison_of([study.evaluation for study in studies]))
+    evaluations = [study.evaluation for study in studies]
+    _print_comparison(comparison_of(evaluations), verdicts_of(evaluations))
     _facts(
         [
             ("written", f"{config.root}/<setting>/buffer (Delta tables), {config.root}/<setting>/controllers"),
