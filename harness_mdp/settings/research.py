@@ -1,0 +1,210 @@
+"""The setting `research`: answer a question from a small corpus and cite the documents that show it.
+
+`observe` tells what kind of answer is asked for, then the titles of the corpus. `retrieve` brings hits (title and
+first sentence) by TF-IDF, the next ones each time, with names met in opened documents added to the query.
+`call_tool` opens the next retrieved document. `check` looks at what can be known when deployed: sources are given,
+were opened, and hold the answer; the answer is of the kind asked for. The rubric knows the answer and its sources.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from harness_mdp.errors import ConfigError
+from harness_mdp.executors.protocol import Message, Purpose
+from harness_mdp.features import FeatureSchema
+from harness_mdp.hashing import Json
+from harness_mdp.mdp import Budgets, Claim, LegalRules, Needs, State, ToolResult
+from harness_mdp.settings.prompts import compose
+from harness_mdp.settings.protocol import Ask, CheckItem, Criterion, Evidence, Script, ToolCall, Workspace
+from harness_mdp.settings.research_draft import parse_draft, read_draft, says
+from harness_mdp.settings.research_scoring import grade
+from harness_mdp.settings.research_search import mentioned, rank
+from harness_mdp.settings.research_tasks import generate, hit_id
+from harness_mdp.settings.scripts import SCRIPTS
+from harness_mdp.settings.tasks import Sealed, Task, TaskStore
+
+__all__ = ["Research"]
+
+ASKED = "asked"
+"""Evidence id of what kind of answer is wanted."""
+TITLES = "titles"
+"""Evidence id of the list of documents."""
+HITS = 3
+"""Hits that one `retrieve` brings."""
+
+MAX_CLAIMS = 12
+MAX_CLAIM_CHARS = 80
+_YEAR = re.compile(r"\d{4}")
+
+WRITER = "You answer questions from the evidence given. You are brief."
+REVIEWER = "You review the answer to a question. You are brief."
+
+FORM = "Answer: the {kind}\nSources: [doc-number]"
+
+INSTRUCTIONS: Mapping[Purpose, str] = {
+    Purpose.DRAFT: "{question}\nReply with two lines, the {kind} alone and the documents that show it:\n" + FORM,
+    Purpose.REVISE: "{question}\nThe draft has problems. Reply with the two lines corrected:\n" + FORM,
+    Purpose.CHECK: "Compare the draft with the evidence. If it is right, reply OK. Otherwise name one problem per "
+    'line, each line starting with "- ".',
+}
+
+
+class Research:
+    """100 generated questions of six templates; see `research_tasks`."""
+
+    name: str = "research"
+    version: int = 1
+    horizon: int = 10
+    budgets: Budgets = Budgets(tokens=20_000)
+    rules: LegalRules = LegalRules(offers_retrieve=True, tool_needs=Needs.RETRIEVED)
+    schema: FeatureSchema = FeatureSchema(
+        name, version, ("document_open", "hits_unopened", "answer_found", "sources_open")
+    )
+    scripts: Mapping[str, Script] = SCRIPTS
+    tests_code: bool = False
+
+    def tasks(self, *, seed: int, n: int, path: Path | None) -> TaskStore:
+        """`n` questions generated from `seed`: a fifth easy, a fifth hard.
+
+        Raises:
+            ConfigError: a path was given, or `n` is not a number of tasks that can be made.
+        """
+        if path is not None:
+            raise ConfigError(
+                f"setting research has no benchmark files, but setting.path is {path}; leave setting.path out"
+            )
+        if n < 1:
+            raise ConfigError(f"{n} tasks were asked of setting research; expected at least 1")
+        return generate(seed, n)
+
+    def flags(self, state: State) -> tuple[bool, bool, bool, bool]:
+        """A document is open; hits are unopened; the answer stands in the evidence; all cited documents are open."""
+        opened = sum(name.startswith("doc-") for name in state.evidence)
+        answer, sources = state.claims[:1], state.claims[1:]
+        return (
+            opened > 0,
+            state.retrieved > opened,
+            bool(answer) and answer[0].supported,
+            bool(sources) and all(claim.supported for claim in sources),
+        )
+
+    def observe(self, workspace: Workspace) -> Sequence[Evidence]:
+        """First what kind of answer is wanted, then the titles of the corpus, then nothing."""
+        public = workspace.task.public
+        titles = "; ".join(f"{document['id']} {document['title']}" for document in public["documents"])
+        items = (
+            Evidence(ASKED, f"The answer is {_asked(public['kind'])}."),
+            Evidence(TITLES, f"The corpus holds {titles}."),
+        )
+        seen = workspace.notes.get("observed", 0)
+        workspace.notes["observed"] = seen + 1
+        return items[seen : seen + 1]
+
+    def retrieve(self, workspace: Workspace) -> Sequence[Evidence]:
+        """The next `HITS` best documents that are no hits yet: id and first sentence, which begins with the title."""
+        new = [d for d in _ranked(workspace) if hit_id(d["id"]) not in workspace.evidence]
+        return [Evidence(hit_id(d["id"]), f"{d['id']}: {d['lead']}") for d in new[:HITS]]
+
+    async def call_tool(self, workspace: Workspace, ask: Ask) -> ToolCall:  # noqa: ARG002  (nothing to choose)
+        """Open the next retrieved document: one that an open document names, else the one most like the question."""
+        closed = [
+            d for d in _ranked(workspace) if hit_id(d["id"]) in workspace.evidence and d["id"] not in workspace.evidence
+        ]
+        if not closed:
+            return ToolCall(ToolResult("open_document", True, False), "every retrieved document is open; retrieve more")
+        named = [d for d in closed if d["title"] in _leads_on(workspace)]
+        document = (named or closed)[0]
+        opened = Evidence(document["id"], document["text"])
+        return ToolCall(ToolResult("open_document", True, True), f"opened {opened.id}", (opened,))
+
+    def messages(self, purpose: Purpose, workspace: Workspace) -> tuple[Message, ...]:
+        """The question and what was found, open documents last; for check and revise the draft as well."""
+        public = workspace.task.public
+        kind = "year" if public["kind"] == "year" else "name"
+        return compose(
+            REVIEWER if purpose is Purpose.CHECK else WRITER,
+            task=public["question"],
+            instructions=INSTRUCTIONS[purpose].format(question=public["question"], kind=kind),
+            evidence=_shown(workspace.evidence),
+            draft=None if purpose is Purpose.DRAFT else workspace.artifact,
+            problems=workspace.problems if purpose is Purpose.REVISE else (),
+        )
+
+    def parse(self, reply: str) -> str:
+        """Answer and sources in the canonical two lines (see `research_draft`).
+
+        Raises:
+            Unparsable: the reply holds no short answer.
+        """
+        return parse_draft(reply).text
+
+    async def check_items(self, workspace: Workspace) -> Sequence[CheckItem]:
+        """Sources are given, exist and were opened; the answer stands in one of them and is of the kind asked for."""
+        public, draft = workspace.task.public, read_draft(workspace.artifact or "")
+        corpus = {document["id"] for document in public["documents"]}
+        unknown = [name for name in draft.citations if name not in corpus]
+        closed = [name for name in draft.citations if name in corpus and name not in workspace.evidence]
+        held = any(says(workspace.evidence.get(name, ""), draft.answer) for name in draft.citations)
+        fits = bool(_YEAR.fullmatch(draft.answer)) if public["kind"] == "year" else _is_name(draft.answer)
+        return (
+            CheckItem("sources_given", bool(draft.citations), "no source is cited"),
+            CheckItem("sources_exist", not unknown, f"{', '.join(unknown)}: not in the corpus"),
+            CheckItem("sources_opened", not closed, f"{', '.join(closed)}: cited but not opened"),
+            CheckItem("answer_found", held, "the answer stands in no cited document that was opened"),
+            CheckItem("answer_kind", fits, f"the answer is not {_asked(public['kind'])} alone"),
+        )
+
+    def claims(self, workspace: Workspace) -> tuple[Claim, ...]:
+        """The answer, supported where it stands in a hit or open document; each source, supported once it is open."""
+        draft = read_draft(workspace.artifact or "")
+        found = any(says(text, draft.answer) for name, text in workspace.evidence.items() if _is_passage(name))
+        sources = tuple(Claim(f"{name} shows it", name in workspace.evidence) for name in draft.citations)
+        return (Claim(f"answer: {draft.answer}"[:MAX_CLAIM_CHARS], found), *sources[: MAX_CLAIMS - 1])
+
+    async def criteria(self, task: Task, sealed: Sealed, artifact: str) -> Sequence[Criterion]:
+        """`answer`, `sources_found`, `sources_precise`, `supported`; see `research_scoring`."""
+        texts = {document["id"]: document["text"] for document in task.public["documents"]}
+        return grade(read_draft(artifact), task.public["question"], texts, sealed.values)
+
+
+def _asked(kind: str) -> str:
+    return "a year" if kind == "year" else f"the name of a {kind}"
+
+
+def _is_name(answer: str) -> bool:
+    return len(answer.split()) <= 4 and not answer[:1].isdigit()
+
+
+def _is_passage(name: str) -> bool:
+    return name.startswith(("hit-", "doc-"))
+
+
+def _leads_on(workspace: Workspace) -> list[str]:
+    """Titles that open documents name and that are not open themselves: where a chain of facts goes on."""
+    documents: Sequence[Json] = workspace.task.public["documents"]
+    closed = [d["title"] for d in documents if d["id"] not in workspace.evidence]
+    read = " ".join(d["text"] for d in documents if d["id"] in workspace.evidence)
+    return mentioned(closed, read)
+
+
+def _ranked(workspace: Workspace) -> list[Json]:
+    """The corpus, best match of question and names met first."""
+    documents: Sequence[Json] = workspace.task.public["documents"]
+    query = " ".join((workspace.task.public["question"], *_leads_on(workspace)))
+    return [documents[i] for i in rank(query, [d["text"] for d in documents])]
+
+
+def _shown(evidence: Mapping[str, str]) -> dict[str, str]:
+    """Evidence as prompts show it: notes, then hits (of an open document only where to look), then open documents."""
+    hits = {name: text for name, text in evidence.items() if name.startswith("hit-")}
+    opened = {name: text for name, text in evidence.items() if name.startswith("doc-")}
+    notes = {name: text for name, text in evidence.items() if not _is_passage(name)}
+    brief = {name: f"see {_document(name)}" if _document(name) in opened else text for name, text in hits.items()}
+    return notes | brief | opened
+
+
+def _document(hit: str) -> str:
+    return hit.replace("hit-", "doc-")

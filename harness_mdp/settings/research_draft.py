@@ -1,0 +1,149 @@
+"""The draft of `research`: a short answer and the documents it rests on, read from whatever a model sends.
+
+Its canonical form, which prompts ask for and show, is two lines that even a very small model can write:
+
+    Answer: Halstead
+    Sources: [doc-3] [doc-5]
+
+JSON with `answer` and `citations` and a bare short answer are understood too.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from harness_mdp.hashing import Json
+from harness_mdp.settings.prompts import Unparsable, fenced
+
+__all__ = ["MAX_ANSWER_CHARS", "Draft", "normalised", "parse_draft", "read_draft", "says"]
+
+MAX_ANSWER_CHARS = 200
+"""A longer answer is no answer to a question that asks for a name or a year."""
+
+_ID = re.compile(r"\b(?:doc|hit)[-_ ]?0*(\d+)\b", re.IGNORECASE)
+_BRACKETED = re.compile(r"[\[(][^\[\]()]*\b(?:doc|hit|source)\b[^\[\]()]*[\])]", re.IGNORECASE)
+_ANSWER = re.compile(r"^[\W_]*answer[*_\s]*:[*_\s]*(.*)$", re.IGNORECASE | re.MULTILINE)
+_SOURCES = re.compile(r"^[\W_]*(?:sources?|citations?)[*_\s]*:(.*)$", re.IGNORECASE | re.MULTILINE)
+_INLINE_SOURCES = re.compile(r"[\s.;,(]*\b(?:sources?|citations?)\s*:.*$", re.IGNORECASE)
+_REFUSAL = re.compile(
+    r"\b(?:sorry|as an ai|(?:i|we) (?:can(?:no|')t|am unable|do(?: no|n')t (?:know|have)|would need|need more)"
+    r"|(?:not|no|insufficient) (?:enough )?information)\b",
+    re.IGNORECASE,
+)
+_JSON_ANSWER = re.compile(r'"answer"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+)', re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """An answer and the ids of the documents cited for it, in the order given, each once."""
+
+    answer: str
+    citations: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The canonical two lines."""
+        return f"Answer: {self.answer}\nSources:" + "".join(f" [{name}]" for name in self.citations)
+
+
+def parse_draft(reply: str) -> Draft:
+    """The draft in a model's reply.
+
+    JSON comes first, then a line `Answer: ...`; a reply of one short line is the answer itself. Documents count as
+    cited where the reply names them in a `Sources:` line or else anywhere; a retrieval hit stands for its document.
+
+    Raises:
+        Unparsable: no short answer was found, or the reply is a refusal.
+    """
+    text = fenced(reply)
+    draft = _from_json(text) or _from_json(reply) or _from_lines(text)
+    answer = _clean(draft.answer)
+    if not re.search(r"\w", answer):
+        raise Unparsable("the answer is empty")
+    if _REFUSAL.search(answer):
+        raise Unparsable(f"the reply refuses: {answer[:100]}")
+    if len(answer) > MAX_ANSWER_CHARS:
+        raise Unparsable(f"the answer holds {len(answer)} characters; at most {MAX_ANSWER_CHARS} are read")
+    return Draft(answer, draft.citations)
+
+
+def read_draft(artifact: str) -> Draft:
+    """The draft in canonical text; an empty draft for any other text, which then scores nothing."""
+    try:
+        return parse_draft(artifact)
+    except Unparsable:
+        return Draft("", ())
+
+
+@lru_cache(maxsize=8192)  # evidence is compared again at every step
+def normalised(text: str) -> str:
+    """Lower case, no accents, articles or punctuation, words joined by one space: what answers are compared by."""
+    plain = unicodedata.normalize("NFKD", text.casefold())
+    words = re.findall(r"\w+", "".join(c for c in plain if not unicodedata.combining(c)))
+    return " ".join(word for word in words if word not in ("a", "an", "the"))
+
+
+def says(text: str, phrase: str) -> bool:
+    """Whether the normalised `phrase` stands in the normalised `text` as whole words."""
+    wanted = normalised(phrase)
+    return bool(wanted) and f" {wanted} " in f" {normalised(text)} "
+
+
+def _from_json(text: str) -> Draft | None:
+    """The first JSON object with an answer; one that is cut off after the answer counts."""
+    decoder = json.JSONDecoder()
+    for start in (match.start() for match in re.finditer(r"\{", text)):
+        try:
+            value, _ = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            continue
+        if (found := _from_object(value)) is not None:
+            return found
+    cut = _JSON_ANSWER.search(text)
+    if cut is None:
+        return None
+    try:
+        return Draft(str(json.loads(cut[1], strict=False)), _ids(text[cut.end() :]))
+    except ValueError:  # an escape that JSON does not know
+        return Draft(cut[1].strip('"'), _ids(text[cut.end() :]))
+
+
+def _from_object(value: Json) -> Draft | None:
+    if not isinstance(value, dict):
+        return None
+    fields = {str(key).lower(): item for key, item in value.items()}
+    answer = fields.get("answer")
+    if isinstance(answer, bool) or not isinstance(answer, str | int | float):
+        return None
+    cited = next((fields[key] for key in ("citations", "sources", "source") if key in fields), "")
+    listed: Sequence[Json] = cited if isinstance(cited, list) else [cited]
+    return Draft(str(answer), _ids(" ".join(map(str, listed))))
+
+
+def _from_lines(text: str) -> Draft:
+    """A labelled answer, or a bare one of one short line."""
+    sources = _SOURCES.findall(text)
+    citations = _ids("\n".join(sources) if sources else text)
+    labelled = [match for match in _ANSWER.findall(text) if _clean(_INLINE_SOURCES.sub("", match))]
+    if labelled:
+        inline = () if sources else _ids(labelled[0])
+        return Draft(_INLINE_SOURCES.sub("", labelled[0]), inline or citations)
+    lines = [line for line in _SOURCES.sub("", text).splitlines() if re.search(r"\w", _BRACKETED.sub("", line))]
+    if len(lines) != 1:
+        raise Unparsable(f"expected a line 'Answer: ...' or one short line, found {len(lines)} lines of text")
+    return Draft(_INLINE_SOURCES.sub("", lines[0]), citations)
+
+
+def _ids(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(f"doc-{int(number)}" for number in _ID.findall(text)))
+
+
+def _clean(answer: str) -> str:
+    """One line without bracketed ids, quotes, emphasis, and punctuation at the ends."""
+    bare = " ".join(_BRACKETED.sub(" ", answer).split())
+    return bare.strip(" \"'`*_.,;:“”‘’")
