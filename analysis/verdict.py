@@ -64,10 +64,10 @@ def verdicts(
     """
     if not learners:
         raise ConfigError("no learner to judge")
-    rows = compare(episodes, reference=rule, arms=learners, level=level).rows
-    quality = rows[(rows["outcome"] == "quality") & rows["arm"].isin(list(learners))]
+    rows = pl.from_pandas(compare(episodes, reference=rule, arms=learners, level=level).rows)
+    quality = rows.filter((pl.col("outcome") == "quality") & pl.col("arm").is_in(list(learners)))
     found: list[Verdict] = []
-    for row in pl.from_pandas(quality).iter_rows(named=True):
+    for row in quality.iter_rows(named=True):
         low, high = float(row["ci_low"]), float(row["ci_high"])
         judgement = Judgement.BETTER if low > 0 else Judgement.WORSE if high < 0 else Judgement.UNDECIDED
         found.append(Verdict(str(row["setting"]), str(row["arm"]), rule, float(row["delta"]), low, high, judgement))
