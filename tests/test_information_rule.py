@@ -19,6 +19,7 @@ from tests.scripted import RecordingExecutor, ScriptedExecutor
 DRAFTS = {
     "coding": "```python\ndef solve(*values):\n    return 7\n```",
     "dbbench": '{"sql": "SELECT 1", "answer": null}',
+    "planning": '{"schedule": [{"task": "A", "start": 0}, {"task": "B", "start": 4}]}',
 }
 """A parsable draft per setting that was made without any task."""
 

@@ -13,6 +13,7 @@ __all__ = ["SETTINGS", "open_setting"]
 SETTINGS: dict[str, str] = {
     "coding": "harness_mdp.settings.coding:Coding",
     "dbbench": "harness_mdp.settings.dbbench:DBBench",
+    "planning": "harness_mdp.settings.planning:Planning",
     "tau_retail": "harness_mdp.settings.tau_retail:TauRetail",
 }
 """Name -> `module:class`; the class is made without arguments."""
