@@ -54,22 +54,19 @@ class Draft:
 def parse_draft(reply: str) -> Draft:
     """The draft in a model's reply.
 
-    JSON comes first, then a line `Answer: ...`; a reply of one short line is the answer itself. Documents count as
+    JSON comes first, then a line `Answer: ...`, then the first line of text, if it is short. Documents count as
     cited where the reply names them in a `Sources:` line or else anywhere; a retrieval hit stands for its document.
 
     Raises:
         Unparsable: no short answer was found, or the reply is a refusal.
     """
     text = fenced(reply)
-    draft = _from_json(text) or _from_json(reply) or _from_lines(text)
-    answer = _clean(draft.answer)
-    if not re.search(r"\w", answer):
-        raise Unparsable("the answer is empty")
-    if _REFUSAL.search(answer):
-        raise Unparsable(f"the reply refuses: {answer[:100]}")
-    if len(answer) > MAX_ANSWER_CHARS:
-        raise Unparsable(f"the answer holds {len(answer)} characters; at most {MAX_ANSWER_CHARS} are read")
-    return Draft(answer, draft.citations)
+    draft = _finished(_from_json(text) or _from_json(reply) or _from_lines(text))
+    if _REFUSAL.search(draft.answer):
+        raise Unparsable(f"the reply refuses: {draft.answer[:100]}")
+    if _finished(_from_lines(draft.text)) != draft:  # an answer that holds labels or sources of its own
+        raise Unparsable(f"the answer is not plain text: {draft.answer[:100]}")
+    return draft
 
 
 def read_draft(artifact: str) -> Draft:
@@ -126,17 +123,28 @@ def _from_object(value: Json) -> Draft | None:
 
 
 def _from_lines(text: str) -> Draft:
-    """A labelled answer, or a bare one of one short line."""
+    """A labelled answer, or the first line that says something: chat models answer first and explain after."""
     sources = _SOURCES.findall(text)
     citations = _ids("\n".join(sources) if sources else text)
     labelled = [match for match in _ANSWER.findall(text) if _clean(_INLINE_SOURCES.sub("", match))]
     if labelled:
         inline = () if sources else _ids(labelled[0])
         return Draft(_INLINE_SOURCES.sub("", labelled[0]), inline or citations)
-    lines = [line for line in _SOURCES.sub("", text).splitlines() if re.search(r"\w", _BRACKETED.sub("", line))]
-    if len(lines) != 1:
-        raise Unparsable(f"expected a line 'Answer: ...' or one short line, found {len(lines)} lines of text")
+    rest = _SOURCES.sub("", _ANSWER.sub("", text))
+    lines = [line for line in rest.splitlines() if re.search(r"\w", _BRACKETED.sub("", line))]
+    lines = [line for line in lines if not line.rstrip().endswith((":", "?"))]  # an announcement, the question again
+    if not lines or '"answer"' in lines[0].lower():
+        raise Unparsable("expected a line 'Answer: ...' or a short first line, found neither")
     return Draft(_INLINE_SOURCES.sub("", lines[0]), citations)
+
+
+def _finished(draft: Draft) -> Draft:
+    answer = _clean(draft.answer)
+    if not re.search(r"\w", answer):
+        raise Unparsable("the answer is empty")
+    if len(answer) > MAX_ANSWER_CHARS:
+        raise Unparsable(f"the answer holds {len(answer)} characters; at most {MAX_ANSWER_CHARS} are read")
+    return Draft(answer, draft.citations)
 
 
 def _ids(text: str) -> tuple[str, ...]:
@@ -145,5 +153,5 @@ def _ids(text: str) -> tuple[str, ...]:
 
 def _clean(answer: str) -> str:
     """One line without bracketed ids, quotes, emphasis, and punctuation at the ends."""
-    bare = " ".join(_BRACKETED.sub(" ", answer).split())
+    bare = " ".join(re.sub(r"[`{}]", " ", _BRACKETED.sub(" ", answer)).split())
     return bare.strip(" \"'`*_.,;:“”‘’")
