@@ -101,13 +101,18 @@ def test_a_call_with_nothing_left_to_open_is_a_tool_error_and_needs_a_hit_to_be_
     assert play.state.tool_errors == 1
 
 
-def test_the_prompt_shows_the_question_and_every_piece_of_evidence_once():
-    play = Play(pick("bridge"), "Answer: Nowhere\nSources:")
-    play.act(Action.OBSERVE, Action.RETRIEVE, Action.CALL_TOOL, Action.DRAFT)
-    sections = read_sections(play.prompts[0])
-    assert sections["Task"] == play.workspace.task.public["question"]
-    assert sorted(bracketed_ids(sections["Evidence"])) == sorted(play.state.evidence)
-    assert "Draft" not in sections
+def test_the_prompt_shows_hits_and_once_there_are_any_open_documents_alone():
+    play = Play(pick("bridge"), *["Nowhere"] * 3)
+    play.act(Action.DRAFT, Action.OBSERVE, Action.RETRIEVE, Action.DRAFT, Action.CALL_TOOL, Action.DRAFT)
+    bare, hits, opened = map(read_sections, play.prompts)
+    question = play.workspace.task.public["question"]
+    assert bare["Task"] == question
+    assert "Evidence" not in bare
+    assert "in a few words" in bare["Instructions"]
+    assert bracketed_ids(hits["Evidence"]) == play.state.evidence[1:4]
+    assert play.workspace.evidence["asked"].removeprefix("The answer is ").rstrip(".") in hits["Instructions"]
+    assert bracketed_ids(opened["Evidence"]) == play.state.evidence[4:]
+    assert "Draft" not in opened
 
 
 def test_the_longest_prompt_fits_a_very_small_model():

@@ -1,11 +1,11 @@
 """The draft of `research`: a short answer and the documents it rests on, read from whatever a model sends.
 
-Its canonical form, which prompts ask for and show, is two lines that even a very small model can write:
+Its canonical form, which prompts ask for and show, is one line that even a very small model can write:
 
-    Answer: Halstead
-    Sources: [doc-3] [doc-5]
+    Halstead [doc-3] [doc-5]
 
-JSON with `answer` and `citations` and a bare short answer are understood too.
+Labelled lines (`Answer: ...`, `Sources: ...`), JSON with `answer` and `citations`, and a first line with
+explanations after it are understood too.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class Draft:
 
     @property
     def text(self) -> str:
-        """The canonical two lines."""
-        return f"Answer: {self.answer}\nSources:" + "".join(f" [{name}]" for name in self.citations)
+        """The canonical line."""
+        return self.answer + "".join(f" [{name}]" for name in self.citations)
 
 
 def parse_draft(reply: str) -> Draft:
@@ -154,4 +154,4 @@ def _ids(text: str) -> tuple[str, ...]:
 def _clean(answer: str) -> str:
     """One line without bracketed ids, quotes, emphasis, and punctuation at the ends."""
     bare = " ".join(re.sub(r"[`{}]", " ", _BRACKETED.sub(" ", answer)).split())
-    return bare.strip(" \"'`*_.,;:“”‘’")
+    return bare.strip(" \"'`*_.,;:?“”‘’")

@@ -310,29 +310,24 @@ def _slotted(
     rivals: Sequence[str],
     rng: np.random.Generator,
 ) -> SlottedText:
-    """The right answer with its faults: a rival named, a source left out or mistaken, a source too many."""
+    """The right answer with its faults: a rival named, a source left out or mistaken, a source too many.
+
+    Answer and superfluous sources are helped by the open documents that hold the facts; a source also by its hit,
+    which prompts show until a document is open.
+    """
     named = {name for name, _ in plan.needs} | set(plan.decoys)
     near = [rival for rival in rivals if rival in named]
     wrong: list[str] = near or [rivals[int(i)] for i in rng.permutation(len(rivals))[:3]]
-    helped = tuple(name for document in supporting for name in _read_in(document, dict(plan.needs)[document.title]))
+    opened = tuple(document.id for document in supporting)
     ids = [document.id for document in others]
-    parts: list[str | Slot] = ["Answer: ", Slot(plan.answer, tuple(wrong[:3]), "the answer may be wrong", helped)]
-    parts.append("\nSources:")
+    parts: list[str | Slot] = [Slot(plan.answer, tuple(wrong[:3]), "the answer may be wrong", opened)]
     for number, document in enumerate(supporting, start=1):
         mistaken = ("", f" [{ids[number - 1]}]")
         problem = f"source {number} may be missing or mistaken"
         parts.append(Slot(f" [{document.id}]", mistaken, problem, (hit_id(document.id), document.id)))
     spare = tuple(f" [{name}]" for name in ids[len(supporting) : len(supporting) + 2])
-    opened = tuple(document.id for document in supporting)
     parts.append(Slot("", spare, "a source may not belong there", opened))
     return SlottedText(parts)
-
-
-def _read_in(document: Document, relations: Sequence[str]) -> tuple[str, ...]:
-    """Evidence in which the needed facts of a document can be read: the open document, its hit if the lead says so."""
-    if set(relations) <= {document.lead_relation}:
-        return (hit_id(document.id), document.id)
-    return (document.id,)
 
 
 def _pick(world: World, options: Sequence[T]) -> T:

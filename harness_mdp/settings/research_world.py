@@ -123,8 +123,6 @@ class Document:
     text: str
     lead: str
     """The first sentence, which a retrieval hit shows."""
-    lead_relation: str
-    """The relation that the first sentence states."""
 
 
 @dataclass
@@ -188,7 +186,7 @@ class World:
             else:
                 subject = f"The {entity.noun}" if self.rng.random() < 0.5 else f"{article}{entity.name}"
             sentences.append(f"{subject} {predicate}.")
-        return Document(f"doc-{number}", entity.name, " ".join(sentences), sentences[0], entity.facts[0][0])
+        return Document(f"doc-{number}", entity.name, " ".join(sentences), sentences[0])
 
     def _draw(self, kind: str) -> str:
         match kind:
