@@ -1,17 +1,19 @@
 """The shortest schedule, by a time-indexed mixed-integer program (`scipy.optimize.milp`, HiGHS).
 
-x[j,m,s] = 1: task j starts at s on machine m (m is empty where it needs none). With C the makespan,
+x[j,m,s] = 1: task j starts at s on machine m (m is empty where it needs none). y[t] = 1: some task ends after t.
+All variables are binary, so that Σ y is the makespan:
 
-    min  W·C + Σ s·x[j,m,s]
-    s.t. Σ_{m,s} x[j,m,s] = 1                                            for every task j
-         Σ (s + d_j)·x[j,m,s] ≤ C                                        for every task j
-         Σ s·x[k,m,s] - Σ s·x[j,m,s] ≥ d_j + wait                        for every order j before k
-         Σ_{j} Σ_{s in (t - d_j, t]} x[j,m,s] ≤ 1                        for every machine m and time t
-         Σ_{j} need_j · Σ_{m, s in (t - d_j, t]} x[j,m,s] ≤ crew         for every time t
+    min  W · Σ_t y[t] + Σ s·x[j,m,s]
+    s.t. Σ_{m,s} x[j,m,s] = 1                                         for every task j
+         Σ_{m, s > t - d_j} x[j,m,s] ≤ y[t]                           for every task j and time t
+         Σ_{m, s ≤ t} x[k,m,s] ≤ Σ_{m, s ≤ t - d_j - wait} x[j,m,s]   for every order j before k, and time t
+         Σ_j Σ_{s in (t - d_j, t]} x[j,m,s] ≤ 1                       for every machine m and time t
+         Σ_j need_j · Σ_{m, s in (t - d_j, t]} x[j,m,s] ≤ crew        for every time t
 
-Starts are limited beforehand by releases, deadlines, chains of orders and a bound on C. W is larger than any sum of
-starts, so that among the shortest schedules one with the least sum of starts is found: in it no task can start earlier
-while the others stay (Pritsker, Watters and Wolfe 1969 give the formulation).
+Starts are limited beforehand by releases, deadlines, chains of orders and a bound on the makespan. W is larger than any
+sum of starts, so that among the shortest schedules one with the least sum of starts is found: in it no task can start
+earlier while the others stay. (Time-indexed with disaggregated orders, as Christofides, Alvarez-Valdés and Tamarit 1987
+for project scheduling; its coefficients are 0 and 1, which a solver's tolerances do not hurt.)
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array
 
+from harness_mdp.settings.planning.constraints import makespan, verdicts
 from harness_mdp.settings.planning.instance import Entry, Instance
 
 # scipy has no stubs: from the defaults of its bounds a checker infers float, where arrays are what it wants.
@@ -53,33 +56,35 @@ def shortest(instance: Instance, bound: int) -> Optimum | None:
     """The optimum among schedules that end by `bound`; None when there is none.
 
     Raises:
-        RuntimeError: the solver gave up (it has neither a time limit nor a gap, so this is a bug).
+        RuntimeError: the solver gave up, or its schedule breaks a rule (it has neither a time limit nor a gap, so
+            either is a bug).
     """
     choices = _choices(instance, bound)
     if choices is None:
         return None
-    program = _program(instance, choices)
-    columns = len(choices) + 1
+    columns = len(choices) + bound
     weight = bound * len(instance.durations) + 1
-    cost = np.array([*(float(choice.start) for choice in choices), float(weight)])
     result = milp(
-        cost,
-        constraints=program,
-        integrality=np.array([*np.ones(columns - 1), 0]),
-        bounds=Bounds(np.zeros(columns), np.array([*np.ones(columns - 1), float(bound)])),  # pyright: ignore[reportArgumentType]
+        np.array([*(float(choice.start) for choice in choices), *[float(weight)] * bound]),
+        constraints=_program(instance, choices, bound),
+        integrality=np.ones(columns),
+        bounds=Bounds(np.zeros(columns), np.ones(columns)),  # pyright: ignore[reportArgumentType]
         options={"mip_rel_gap": 0.0},
     )
     if result.status == 2:
         return None
     if result.x is None or result.status != 0:
         raise RuntimeError(f"milp stopped with status {result.status}: {result.message}")
-    taken = [choice for choice, value in zip(choices, result.x[:-1], strict=True) if value > 0.5]
+    taken = [choice for choice, value in zip(choices, result.x[: len(choices)], strict=True) if value > 0.5]
     says = instance.chooses_machines
     entries = tuple(
         Entry(choice.task, choice.start, choice.machine if says else "")
         for choice in sorted(taken, key=lambda choice: choice.task)
     )
-    return Optimum(max(choice.start + instance.durations[choice.task] for choice in taken), entries)
+    broken = next((verdict for verdict in verdicts(instance, entries) if not verdict.kept), None)
+    if broken is not None:  # solvers have called infeasible points optimal; such a reference must not get out
+        raise RuntimeError(f"milp called a schedule optimal that breaks {broken.id}: {broken.problem}")
+    return Optimum(int(makespan(instance, entries)), entries)
 
 
 def _choices(instance: Instance, bound: int) -> list[_Choice] | None:
@@ -133,9 +138,9 @@ class _Rows:
         return LinearConstraint(matrix.tocsr(), low, high)  # pyright: ignore[reportArgumentType]
 
 
-def _program(instance: Instance, choices: Sequence[_Choice]) -> LinearConstraint:
+def _program(instance: Instance, choices: Sequence[_Choice], bound: int) -> LinearConstraint:
     rows = _Rows()
-    length = len(choices)  # the column of C
+    late = len(choices)  # the columns from here on are y[0..bound-1]
     columns: defaultdict[str, list[int]] = defaultdict(list)
     busy: defaultdict[tuple[str, int], dict[int, float]] = defaultdict(dict)
     people: defaultdict[int, dict[int, float]] = defaultdict(dict)
@@ -147,15 +152,20 @@ def _program(instance: Instance, choices: Sequence[_Choice]) -> LinearConstraint
                 busy[choice.machine, time][column] = 1.0
             if need:
                 people[time][column] = float(need)
-    starts = {task: {column: float(choices[column].start) for column in columns[task]} for task in instance.tasks}
     for task in instance.tasks:
         rows.add(dict.fromkeys(columns[task], 1.0), 1.0, 1.0)
-        rows.add({**starts[task], length: -1.0}, -np.inf, -float(instance.durations[task]))
+        for time in range(bound):
+            ends_later = [c for c in columns[task] if choices[c].start + instance.durations[task] > time]
+            rows.add({**dict.fromkeys(ends_later, 1.0), late + time: -1.0}, -np.inf, 0.0)
     for order in instance.orders:
-        terms = {**starts[order.after], **{column: -start for column, start in starts[order.before].items()}}
-        rows.add(terms, float(instance.durations[order.before] + order.wait), np.inf)
+        step = instance.durations[order.before] + order.wait
+        for time in range(bound):
+            started = [column for column in columns[order.after] if choices[column].start <= time]
+            ended = [column for column in columns[order.before] if choices[column].start <= time - step]
+            if started:
+                rows.add({**dict.fromkeys(started, 1.0), **dict.fromkeys(ended, -1.0)}, -np.inf, 0.0)
     for terms in busy.values():
         rows.add(terms, -np.inf, 1.0)
     for terms in people.values():
         rows.add(terms, -np.inf, float(instance.crew))
-    return rows.constraint(length + 1)
+    return rows.constraint(late + bound)
