@@ -20,6 +20,7 @@ DRAFTS = {
     "coding": "```python\ndef solve(*values):\n    return 7\n```",
     "dbbench": '{"sql": "SELECT 1", "answer": null}',
     "planning": '{"schedule": [{"task": "A", "start": 0}, {"task": "B", "start": 4}]}',
+    "research": "Halstead [doc-1]",
 }
 """A parsable draft per setting that was made without any task."""
 

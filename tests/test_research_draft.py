@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness_mdp.settings.prompts import Unparsable
-from harness_mdp.settings.research_draft import Draft, normalised, parse_draft, says
+from harness_mdp.settings.research.draft import Draft, normalised, parse_draft, says
 
 HALSTEAD = Draft("Halstead", ("doc-3", "doc-5"))
 

@@ -7,7 +7,7 @@ import pytest
 
 from harness_mdp.hashing import canonical_json
 from harness_mdp.settings.research import Research
-from harness_mdp.settings.research_draft import read_draft, says
+from harness_mdp.settings.research.draft import read_draft, says
 from harness_mdp.settings.tasks import split_tasks
 
 RESEARCH = Research()

@@ -14,6 +14,7 @@ SETTINGS: dict[str, str] = {
     "coding": "harness_mdp.settings.coding:Coding",
     "dbbench": "harness_mdp.settings.dbbench:DBBench",
     "planning": "harness_mdp.settings.planning:Planning",
+    "research": "harness_mdp.settings.research:Research",
     "tau_retail": "harness_mdp.settings.tau_retail:TauRetail",
 }
 """Name -> `module:class`; the class is made without arguments."""

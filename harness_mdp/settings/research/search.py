@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from harness_mdp.settings.research_draft import says
+from harness_mdp.settings.research.draft import says
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

@@ -19,10 +19,10 @@ from harness_mdp.hashing import Json
 from harness_mdp.mdp import Budgets, Claim, LegalRules, Needs, State, ToolResult
 from harness_mdp.settings.prompts import compose
 from harness_mdp.settings.protocol import Ask, CheckItem, Criterion, Evidence, Script, ToolCall, Workspace
-from harness_mdp.settings.research_draft import parse_draft, read_draft, says
-from harness_mdp.settings.research_scoring import grade
-from harness_mdp.settings.research_search import mentioned, rank
-from harness_mdp.settings.research_tasks import generate, hit_id
+from harness_mdp.settings.research.draft import parse_draft, read_draft, says
+from harness_mdp.settings.research.scoring import grade
+from harness_mdp.settings.research.search import mentioned, rank
+from harness_mdp.settings.research.tasks import generate, hit_id
 from harness_mdp.settings.scripts import SCRIPTS
 from harness_mdp.settings.tasks import Sealed, Task, TaskStore
 
@@ -52,7 +52,7 @@ INSTRUCTIONS: Mapping[Purpose, str] = {
 
 
 class Research:
-    """100 generated questions of six templates; see `research_tasks`."""
+    """100 generated questions of six templates; see `tasks`."""
 
     name: str = "research"
     version: int = 1
@@ -133,7 +133,7 @@ class Research:
         )
 
     def parse(self, reply: str) -> str:
-        """Answer and sources in the canonical line (see `research_draft`).
+        """Answer and sources in the canonical line (see `draft`).
 
         Raises:
             Unparsable: the reply holds no short answer.
@@ -164,7 +164,7 @@ class Research:
         return (Claim(f"answer: {draft.answer}"[:MAX_CLAIM_CHARS], found), *sources[: MAX_CLAIMS - 1])
 
     async def criteria(self, task: Task, sealed: Sealed, artifact: str) -> Sequence[Criterion]:
-        """`answer`, `sources_found`, `sources_precise`, `supported`; see `research_scoring`."""
+        """`answer`, `sources_found`, `sources_precise`, `supported`; see `scoring`."""
         texts = {document["id"]: document["text"] for document in task.public["documents"]}
         return grade(read_draft(artifact), task.public["question"], texts, sealed.values)
 

@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 import numpy as np
 
 from harness_mdp.hashing import Json, generator
-from harness_mdp.settings.research_world import RELATIONS, Document, World
+from harness_mdp.settings.research.world import RELATIONS, Document, World
 from harness_mdp.settings.slots import Slot, SlottedText
 from harness_mdp.settings.tasks import Answer, Sealed, Task, TaskStore
 

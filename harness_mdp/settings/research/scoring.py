@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from harness_mdp.settings.protocol import Criterion
-from harness_mdp.settings.research_draft import Draft, normalised, says
+from harness_mdp.settings.research.draft import Draft, normalised, says
 
 __all__ = ["MAX_WORDS", "grade", "says_only"]
 
