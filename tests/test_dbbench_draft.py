@@ -86,3 +86,26 @@ def test_the_answer_defaults_to_the_rows():
     assert Draft("SELECT a FROM t", ("y",)).values(result) == ("y",)
     assert SELECT.values(SqlResult(None)) == (None,)
     assert SELECT.values(SqlResult("no such table: t")) == ()
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer"),
+    [
+        ("Answer: 12", ("12",)),
+        ("Sure.\n\n**Answer:** Ted Davis.", ("Ted Davis",)),
+        ("The answer is: 3; 4; 5", ("3", "4", "5")),
+        ('answer = "blue"', ("blue",)),
+    ],
+)
+def test_an_answer_on_a_line_of_its_own_is_a_draft(reply: str, answer: tuple[str, ...]) -> None:
+    assert parse_draft(reply) == Draft(answer=answer)
+
+
+def test_sql_and_json_go_before_an_answer_line() -> None:
+    assert parse_draft("Answer: 3\nSELECT a FROM t").sql == "SELECT a FROM t"
+    assert parse_draft('Answer: {"answer": ["x"]}').answer == ("x",)
+
+
+def test_an_answer_line_without_a_value_is_no_draft() -> None:
+    with pytest.raises(Unparsable):
+        parse_draft("Answer:  ''")

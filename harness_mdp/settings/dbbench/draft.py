@@ -30,6 +30,8 @@ _BROKEN = re.compile(
     r"""["']?sql["']?\s*:\s*["'`]((?:SELECT|INSERT|UPDATE|DELETE|REPLACE|WITH)\b.*?)["'`]?\s*(?:,\s*"answer".*)?(?:\}|\Z)""",
     re.IGNORECASE | re.DOTALL,
 )
+# `Answer: 12` on a line of its own, how a model answers that writes no SQL; several values are parted by semicolons.
+_ANSWER = re.compile(r"^\W*(?:the\s+)?answer(?:\s+is)?\s*[:=]\s*(\S.*)$", re.IGNORECASE | re.MULTILINE)
 _MAX_CHARS = 20_000
 """Of a reply that holds no JSON, the part that is searched for SQL."""
 _MAX_ANSWER = 1_000
@@ -82,7 +84,7 @@ def read_draft(artifact: str) -> Draft:
 
 def parse_draft(reply: str) -> Draft:
     """The draft in a model's reply: JSON, fenced, bare or amid text, else an SQL statement likewise, even in
-    JSON that is broken.
+    JSON that is broken, else a line `Answer: ...`.
 
     Raises:
         Unparsable: there is neither.
@@ -101,7 +103,12 @@ def parse_draft(reply: str) -> Draft:
     match = _BROKEN.search(reply[:_MAX_CHARS])
     if match is not None:
         return Draft(sql=match[1].replace(r"\n", " ").replace(r"\"", '"').strip())
-    raise Unparsable('the reply holds no JSON with "sql" or "answer" and no SQL statement')
+    answer = _ANSWER.search(reply[:_MAX_CHARS])
+    if answer is not None:
+        values = [value.strip(" \t.*`'\"") for value in answer[1].split(";")]
+        if any(values):
+            return Draft(answer=tuple(value for value in values if value))
+    raise Unparsable("the reply holds no SQL statement, no line `Answer: ...` and no JSON with `sql` or `answer`")
 
 
 def _drafts_in(text: str) -> Iterator[Draft]:

@@ -24,7 +24,8 @@ _MAX_CHARS = 900
 _CELL_CHARS = 40
 _SAMPLE_ROWS = 3
 _RESULT_ROWS = 8
-_MATCHES = 10
+_MATCHES = 6
+_MATCHING_ROWS = 2
 _MAX_CLAIMS = 12
 _CLAIM_CHARS = 80
 
@@ -55,11 +56,14 @@ def sample(table: Table) -> Evidence:
 
 
 def matching_values(table: Table, question: str) -> Evidence:
-    """Cells that share words with the question, best first; without any, values of the columns it names."""
+    """Rows and cells that share words with the question, best first; without any, values of the columns it names."""
     words = _words(question)
     matches = sorted(_matches(table, words), key=lambda match: -match[0])[:_MATCHES]
     lines = [f"- `{column}` = {_short(value)}" for _, column, value in matches]
-    if not lines:
+    if lines:
+        rows = _matching_rows(table, {(column, value): weight for weight, column, value in matches})
+        lines = [*lines, "Rows with these values:", *(f"- {_named_row(table.columns, row)}" for row in rows)]
+    else:
         named = [name for name in table.columns if _words(name) & words] or list(table.columns[:3])
         for name in named[:5]:
             index = table.columns.index(name)
@@ -80,6 +84,20 @@ def _matches(table: Table, words: set[str]) -> Iterable[tuple[float, str, str]]:
             common = len(own & words)
             if common:
                 yield common / len(own) + 0.1 * common, column, value
+
+
+def _matching_rows(table: Table, weights: Mapping[tuple[str, str], float]) -> list[Row]:
+    """The rows whose cells match best, in table order among equals."""
+
+    def weight(row: Row) -> float:
+        cells = zip(table.columns, row, strict=True)
+        return sum(weights.get((column, value), 0.0) for column, value in cells if isinstance(value, str))
+
+    return [row for row in sorted(table.rows, key=lambda row: -weight(row))[:_MATCHING_ROWS] if weight(row) > 0]
+
+
+def _named_row(columns: Sequence[str], row: Row) -> str:
+    return "; ".join(f"{column}: {_short(value)}" for column, value in zip(columns, row, strict=True))
 
 
 def _words(text: str) -> set[str]:

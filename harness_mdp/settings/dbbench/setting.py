@@ -38,10 +38,10 @@ __all__ = ["DBBench"]
 
 _SYSTEM = "You work on one SQL table. Use only its real table name, columns and values. Be brief."
 _FORM = {
-    "select": 'one JSON object and nothing else: {"sql": "SELECT ..."} or {"answer": ["value"]}',
-    "insert": 'one JSON object and nothing else: {"sql": "INSERT INTO ..."}',
-    "update": 'one JSON object and nothing else: {"sql": "UPDATE ... SET ... WHERE ..."}',
-    "delete": 'one JSON object and nothing else: {"sql": "DELETE FROM ... WHERE ..."}',
+    "select": "one SQL statement that begins with SELECT, or, where a row above shows it, one line `Answer: value`",
+    "insert": "one SQL statement that begins with INSERT INTO",
+    "update": "one SQL statement that begins with UPDATE",
+    "delete": "one SQL statement that begins with DELETE FROM",
 }
 _PROMPT_RESULTS = 2
 """Tool results that a prompt holds: the latest ones."""
@@ -175,9 +175,9 @@ def _instructions(purpose: Purpose, kind: str) -> str:
         case Purpose.CHECK:
             return 'Is the draft right? Reply OK, or list each problem on a line that begins with "- ".'
         case Purpose.REVISE:
-            return f"Correct the draft. Reply with {_FORM[kind]}."
+            return f"Correct the draft. Reply with {_FORM[kind]}. Nothing else."
         case _:
-            return f"Reply with {_FORM[kind]}."
+            return f"Reply with {_FORM[kind]}. Nothing else."
 
 
 def _item(name: str, problem: str) -> CheckItem:
