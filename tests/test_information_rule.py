@@ -21,6 +21,7 @@ DRAFTS = {
     "dbbench": '{"sql": "SELECT 1", "answer": null}',
     "planning": '{"schedule": [{"task": "A", "start": 0}, {"task": "B", "start": 4}]}',
     "research": "Halstead [doc-1]",
+    "long_memory": "Orbit Flex [S1, 2023-01-31]",
 }
 """A parsable draft per setting that was made without any task."""
 

@@ -13,6 +13,7 @@ __all__ = ["SETTINGS", "open_setting"]
 SETTINGS: dict[str, str] = {
     "coding": "harness_mdp.settings.coding:Coding",
     "dbbench": "harness_mdp.settings.dbbench:DBBench",
+    "long_memory": "harness_mdp.settings.long_memory:LongMemory",
     "planning": "harness_mdp.settings.planning:Planning",
     "research": "harness_mdp.settings.research:Research",
     "tau_retail": "harness_mdp.settings.tau_retail:TauRetail",

@@ -1,0 +1,194 @@
+"""The draft of `long_memory`: for each question an answer, the session that shows it, and the date of that session.
+
+Canonical text, one line of JSON an answer: `{"answer": "Orbit Flex", "session": "S12", "date": "2023-05-04"}`.
+Prompts ask for a line that even a very small model can write, which is read as well: `Orbit Flex [S12, 2023-05-04]`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from harness_mdp.hashing import Json
+from harness_mdp.settings.prompts import Unparsable, fenced
+
+__all__ = ["Finding", "draft_text", "parse_draft", "read_draft"]
+
+MAX_ANSWER_CHARS: Final = 120
+"""A longer answer is no answer to a question that asks for a value."""
+MAX_ANSWERS: Final = 6
+_MAX_TRIES: Final = 100
+
+_SESSION: Final = re.compile(r"\b(?:hit[-_ ]?)?(?:S|session[-_ #]{0,2})0*(\d{1,4})\b", re.IGNORECASE)
+_DATE: Final = re.compile(r"\b(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})\b")
+_BRACKETED: Final = re.compile(r"[\[(][^\[\]()]*[\])]?")
+_LABEL: Final = re.compile(r"^[\W_]*(?:(?:final )?answer)\b[ \d]*[*_\s]*[:=]\s*", re.IGNORECASE)
+_SOURCE_LABEL: Final = re.compile(r"^[\W_]*(?:sessions?|sources?|date)[*_\s]*[:=]", re.IGNORECASE)
+_SOURCE_WORDS: Final = frozenset(("and", "from", "in", "of", "on", "said", "date", "session", "source", "by"))
+_NUMBERED: Final = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
+_REFUSAL: Final = re.compile(
+    r"\b(?:sorry|as an ai|(?:i|we) (?:can(?:no|')t|am unable|do(?: no|n')t (?:know|have)|would need|need more)"
+    r"|(?:not|no|insufficient) (?:enough )?information)\b",
+    re.IGNORECASE,
+)
+_CUT_ANSWER: Final = re.compile(r'"answer"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d[\d,.]*)', re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One answer with its source."""
+
+    answer: str
+    session: str = ""
+    """`S12`; empty where none was named."""
+    date: str = ""
+    """ISO; empty where none was named."""
+
+    @property
+    def number(self) -> int:
+        """Number of the session; 0 for none."""
+        return int(self.session[1:]) if self.session else 0
+
+
+def draft_text(findings: Sequence[Finding]) -> str:
+    """The canonical lines."""
+    rows = ({"answer": each.answer, "session": each.session, "date": each.date} for each in findings)
+    return "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+
+
+def parse_draft(reply: str) -> tuple[Finding, ...]:
+    """The answers in a model's reply, in order: JSON first, then lines with a session in brackets, then one bare line.
+
+    Raises:
+        Unparsable: no short answer was found, or the reply is a refusal.
+    """
+    text = fenced(reply)
+    found = list(_from_json(text)) or list(_from_json(reply)) or _cut_json(text) or _from_lines(text)
+    findings = [replace(each, answer=_clean(each.answer)) for each in found[:MAX_ANSWERS]]
+    if not any(re.search(r"\w", each.answer) for each in findings):
+        raise Unparsable("the answer is empty")
+    for each in findings:
+        if _REFUSAL.search(each.answer):
+            raise Unparsable(f"the reply refuses: {each.answer[:100]}")
+        if len(each.answer) > MAX_ANSWER_CHARS:
+            raise Unparsable(f"an answer holds {len(each.answer)} characters; at most {MAX_ANSWER_CHARS} are read")
+    return tuple(findings)
+
+
+def read_draft(artifact: str) -> tuple[Finding, ...]:
+    """The answers in canonical text; none for any other text, which then scores nothing."""
+    try:
+        return parse_draft(artifact)
+    except Unparsable:
+        return ()
+
+
+def _from_json(text: str) -> Iterator[Finding]:
+    """Every JSON object with an answer, also inside other objects and lists."""
+    decoder = json.JSONDecoder(strict=False)
+    at = 0
+    for _ in range(_MAX_TRIES):
+        start = text.find("{", at)
+        if start < 0:
+            return
+        try:
+            value, at = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError):  # no JSON here, a number too long, nested too deep
+            at = start + 1
+            continue
+        yield from _from_value(value)
+
+
+def _from_value(value: Json) -> Iterator[Finding]:
+    if isinstance(value, list):
+        for item in value:
+            yield from _from_value(item)
+    if not isinstance(value, dict):
+        return
+    fields = {str(key).strip().lower(): item for key, item in value.items()}
+    answer = fields.get("answer")
+    if isinstance(answer, str | int | float) and not isinstance(answer, bool):
+        cited = next((fields[key] for key in ("session", "sessions", "source") if key in fields), "")
+        if isinstance(cited, int) and not isinstance(cited, bool):
+            cited = str(cited) if 0 <= cited < 10_000 else ""
+        named = f"S{cited}" if isinstance(cited, str) and cited.strip().isdecimal() else str(cited)
+        yield Finding(str(answer), _session(named), _date(str(fields.get("date", ""))))
+        return
+    for item in value.values():
+        if isinstance(item, dict | list):
+            yield from _from_value(item)
+
+
+def _cut_json(text: str) -> list[Finding]:
+    """Answers of JSON that is cut off or broken, each with what stands before the next one."""
+    marks = list(_CUT_ANSWER.finditer(text))
+    ends = [mark.start() for mark in marks[1:]] + [len(text)]
+    found: list[Finding] = []
+    for mark, end in zip(marks, ends, strict=False):
+        rest = text[mark.end() : end]
+        found.append(Finding(mark[1].strip('"'), _session(rest), _date(rest)))
+    return found
+
+
+def _from_lines(text: str) -> list[Finding]:
+    """Lines with a label or a session; a `Session:` line belongs to the answer above it; or one bare line."""
+    if text.lstrip().startswith(("{", "[{")) or '"answer"' in text:
+        raise Unparsable("the JSON holds no short answer")
+    lines = [line.strip() for line in text.splitlines() if re.search(r"\w", line)]
+    found: list[Finding] = []
+    for line in lines:
+        if _SOURCE_LABEL.match(line):
+            if found:
+                last = found[-1]
+                found[-1] = replace(last, session=last.session or _session(line), date=last.date or _date(line))
+        elif _LABEL.match(line) or (_session(line) and _clean(line)):
+            found.append(Finding(line, _session(line), _date(line)))
+    if found:
+        return found
+    if len(lines) != 1:
+        raise Unparsable(f"expected lines like 'the answer [S1, 2023-01-31]', found {len(lines)} others")
+    return [Finding(lines[0], "", _date(lines[0]))]
+
+
+def _session(text: str) -> str:
+    mark = _SESSION.search(text)
+    return f"S{int(mark[1])}" if mark and int(mark[1]) else ""
+
+
+def _date(text: str) -> str:
+    mark = _DATE.search(text)
+    return f"{mark[1]}-{int(mark[2]):02d}-{int(mark[3]):02d}" if mark else ""
+
+
+def _clean(answer: str) -> str:
+    """One line without label, bullet, source, quotes, and punctuation at the ends; cleaning twice changes nothing."""
+    line, before = answer.encode("utf-8", "replace").decode(), None
+    while line != before:
+        before = line
+        line = _LABEL.sub("", _NUMBERED.sub("", " ".join(line.split())))
+        line = _without_source(_BRACKETED.sub(" ", line).split()).strip(" \"'`*_.,;:|“”‘’-–")
+    return line
+
+
+def _without_source(words: list[str]) -> str:
+    """The words without session ids and dates at either end, and without what leads to them, as in `said on ...`."""
+    first, last = 0, len(words)
+    while first < last and _is_source(words[first]):
+        first += 1
+    end, seen = last, False
+    while end > first:
+        word = words[end - 1].strip(" ,;.:()|-–=").lower()
+        after_session = word.isdecimal() and words[end - 2 : end - 1] == ["session"]
+        if not (_is_source(words[end - 1]) or after_session or not word or word in _SOURCE_WORDS):
+            break
+        seen = seen or after_session or _is_source(words[end - 1])
+        end -= 1
+    return " ".join(words[first : end if seen and end > first else last])
+
+
+def _is_source(word: str) -> bool:
+    bare = word.strip(" ,;.:()|-–=")
+    return bool(_SESSION.fullmatch(bare) or _DATE.fullmatch(bare))
