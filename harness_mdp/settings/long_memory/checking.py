@@ -37,11 +37,17 @@ def heard(evidence: Mapping[str, str], *, opened: bool = False) -> list[Heard]:
 
 
 def held(query: Query, finding: Finding, evidence: Mapping[str, str]) -> bool:
-    """Whether open sessions show the answer: its span stands in the session named, or so many sessions say so."""
+    """Whether open sessions show the answer.
+
+    Its span stands in the session named, or a value stated there stands in the answer, if that is a sentence; a count
+    needs as many open sessions that say so.
+    """
     if query.kind is Kind.COUNT:
         numbers = _deeds(query, heard(evidence, opened=True))
         return finding.number in numbers and normalised(finding.answer) == str(len(numbers))
-    return bool(finding.session) and says(evidence.get(finding.session, ""), finding.answer)
+    text = evidence.get(finding.session, "") if finding.session else ""
+    stated = (said.value for said in statements(text) if said.value and said.thing == query.thing)
+    return says(text, finding.answer) or any(says(finding.answer, value) for value in stated)
 
 
 def newest_problem(query: Query, finding: Finding, known: Sequence[Heard], log: Log) -> str:

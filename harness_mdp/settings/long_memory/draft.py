@@ -24,8 +24,10 @@ _MAX_TRIES: Final = 100
 
 _SESSION: Final = re.compile(r"\b(?:hit[-_ ]?)?(?:S|session[-_ #]{0,2})0*(\d{1,4})\b", re.IGNORECASE)
 _DATE: Final = re.compile(r"\b(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})\b")
-_BRACKETED: Final = re.compile(r"[\[(][^\[\]()]*[\])]?")
-_LABEL: Final = re.compile(r"^[\W_]*(?:(?:final )?answer)\b[ \d]*[*_\s]*[:=]\s*", re.IGNORECASE)
+_BRACKETED: Final = re.compile(r"[\[(]([^\[\]()]*)[\])]?")
+_SOURCE_INSIDE: Final = re.compile(r"\b(?:S\d+|\d{4}-\d|session|source|date)|\bS\?|^\s*$", re.IGNORECASE)
+_ANSWER_LABEL: Final = re.compile(r"^[\W_]*(?:(?:final )?answer)\b[ \d]*[*_\s]*[:=]\s*", re.IGNORECASE)
+_LABEL: Final = re.compile(r"^[*_]*[A-Za-z][A-Za-z0-9 ]{0,29}[*_]*:[*_]*\s+")
 _SOURCE_LABEL: Final = re.compile(r"^[\W_]*(?:sessions?|sources?|date)[*_\s]*[:=]", re.IGNORECASE)
 _SOURCE_WORDS: Final = frozenset(("and", "from", "in", "of", "on", "said", "date", "session", "source", "by"))
 _NUMBERED: Final = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
@@ -134,23 +136,28 @@ def _cut_json(text: str) -> list[Finding]:
 
 
 def _from_lines(text: str) -> list[Finding]:
-    """Lines with a label or a session; a `Session:` line belongs to the answer above it; or one bare line."""
+    """Lines with a label or a session; a line of sources alone belongs to what stands above it; or one bare line."""
     if text.lstrip().startswith(("{", "[{")) or '"answer"' in text:
         raise Unparsable("the JSON holds no short answer")
     lines = [line.strip() for line in text.splitlines() if re.search(r"\w", line)]
     found: list[Finding] = []
+    bare: list[str] = []
     for line in lines:
-        if _SOURCE_LABEL.match(line):
+        if _SOURCE_LABEL.match(line) or not _clean(line):
+            if bare and not found:
+                found.append(Finding(bare.pop()))
             if found:
                 last = found[-1]
                 found[-1] = replace(last, session=last.session or _session(line), date=last.date or _date(line))
-        elif _LABEL.match(line) or (_session(line) and _clean(line)):
+        elif _ANSWER_LABEL.match(line) or _session(line):
             found.append(Finding(line, _session(line), _date(line)))
+        else:
+            bare.append(line)
     if found:
         return found
-    if len(lines) != 1:
-        raise Unparsable(f"expected lines like 'the answer [S1, 2023-01-31]', found {len(lines)} others")
-    return [Finding(lines[0], "", _date(lines[0]))]
+    if len(bare) != 1:
+        raise Unparsable(f"expected lines like 'the answer [S1, 2023-01-31]', found {len(bare)} others")
+    return [Finding(bare[0], "", _date(bare[0]))]
 
 
 def _session(text: str) -> str:
@@ -168,15 +175,20 @@ def _clean(answer: str) -> str:
     line, before = answer.encode("utf-8", "replace").decode(), None
     while line != before:
         before = line
-        line = _LABEL.sub("", _NUMBERED.sub("", " ".join(line.split())))
-        line = _without_source(_BRACKETED.sub(" ", line).split()).strip(" \"'`*_.,;:|“”‘’-–")
+        line = _LABEL.sub("", _ANSWER_LABEL.sub("", _NUMBERED.sub("", " ".join(line.split()))))
+        line = _without_source(_BRACKETED.sub(_unbracketed, line).split()).strip(" \"'`*_.,;:|“”‘’-–")
     return line
+
+
+def _unbracketed(bracket: re.Match[str]) -> str:
+    """Nothing, where brackets hold a source; else what they hold."""
+    return " " if _SOURCE_INSIDE.search(bracket[1]) else f" {bracket[1]} "
 
 
 def _without_source(words: list[str]) -> str:
     """The words without session ids and dates at either end, and without what leads to them, as in `said on ...`."""
     first, last = 0, len(words)
-    while first < last and _is_source(words[first]):
+    while first < last and (_is_source(words[first]) or words[first : first + 1] == ["Session"]):
         first += 1
     end, seen = last, False
     while end > first:

@@ -21,9 +21,7 @@ __all__ = ["MAX_WORDS", "grade", "says_only"]
 MAX_WORDS: Final = 16
 """A right answer may be put into a sentence; a longer text that happens to hold it is a copy of the evidence."""
 
-_DENIAL: Final = frozenset(
-    re.findall(r"\w+", "cannot either formerly isn neither never no nor not or unknown used wasn weren")
-)
+_DENIAL: Final = frozenset(re.findall(r"\w+", "cannot either isn neither never no nor not or unknown wasn weren"))
 _NUMBERS: Final = re.findall(r"\w+", "zero one two three four five six seven eight nine ten")
 _NUMBER_WORDS: Final = {word: str(number) for number, word in enumerate(_NUMBERS)}
 
