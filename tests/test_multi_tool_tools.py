@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from datetime import date, datetime, timedelta
 
@@ -349,8 +350,6 @@ WORDS = st.sampled_from(
 
 @given(TOOL, st.dictionaries(WORDS, JSON, max_size=4))
 def test_no_json_arguments_raise(tool, arguments):
-    import json
-
     outcome = call_tool(json.dumps({"tool": tool, "args": arguments}), TABLES)
     assert outcome.ok or outcome.text
 
@@ -364,6 +363,6 @@ def test_no_arguments_raise_and_a_result_can_be_asked_for_again(tool, arguments)
 
 
 def test_huge_numbers_are_refused_at_once():
-    assert not call_tool("calculator: " + "9" * 190, {}).text == ""
+    assert result("calculator: " + "9" * 190) == "9" * 190
     assert "too large" in call_tool("calculator: 999999999 ** 999", {}).text
     assert math.isfinite(float(result("calculator: 99999999999999999999 * 99999999999999999999")))

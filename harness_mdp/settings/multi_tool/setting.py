@@ -158,9 +158,7 @@ class MultiTool:
         faults = [fault for field in wanted if (fault := _form_fault(said, field["name"], field["kind"]))]
         sources = _sources(workspace)
         traced = [
-            CheckItem(
-                f"traced:{name}", _traced(value, sources), f"{name} is in no tool result and not in the statement"
-            )
+            CheckItem(f"traced:{name}", _traced(value, sources), f"{name} is in no tool result nor in the statement")
             for name, value in said.items()
         ]
         return (CheckItem("schema", not faults, "; ".join(faults)[:200]), *traced)
