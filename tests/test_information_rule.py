@@ -21,7 +21,6 @@ DRAFTS = {
     "dbbench": '{"sql": "SELECT 1", "answer": null}',
     "knowledge_work": "## Summary\nFine.\n## Findings\n- Total: 7 [T1]\n## Recommendation\n- Decision: wait [M1]",
     "multi_tool": '{"steps": {"guests": 7}, "answer": 7}',
-    "multi_tool": '{"steps": {"guests": 7}, "answer": 7}',
     "planning": '{"schedule": [{"task": "A", "start": 0}, {"task": "B", "start": 4}]}',
     "research": "Halstead [doc-1]",
     "long_memory": "Orbit Flex [S1, 2023-01-31]",

@@ -16,7 +16,6 @@ SETTINGS: dict[str, str] = {
     "knowledge_work": "harness_mdp.settings.knowledge_work:KnowledgeWork",
     "long_memory": "harness_mdp.settings.long_memory:LongMemory",
     "multi_tool": "harness_mdp.settings.multi_tool:MultiTool",
-    "multi_tool": "harness_mdp.settings.multi_tool:MultiTool",
     "planning": "harness_mdp.settings.planning:Planning",
     "research": "harness_mdp.settings.research:Research",
     "tau_retail": "harness_mdp.settings.tau_retail:TauRetail",
