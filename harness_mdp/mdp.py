@@ -322,7 +322,8 @@ def advance(state: State, event: Event) -> State:
         changes["last_tool"] = event.tool
         changes["unread_tool"] = True
         changes["tool_errors"] = state.tool_errors + (not event.tool.valid or not event.tool.ok)
-        changes["open_problems"] = len(event.tool.problems)
+        if event.tool.version:  # a tool that ran on no version says nothing about the draft
+            changes["open_problems"] = len(event.tool.problems)
     if event.check is not None:
         progress = progress or not state.version_checked
         changes["last_check"] = event.check

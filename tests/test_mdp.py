@@ -113,6 +113,12 @@ def test_a_tool_result_is_unread_until_the_next_version_is_written() -> None:
     assert feature(states[2], "open_problems") == pytest.approx(0.4)
 
 
+def test_a_tool_that_ran_on_no_version_leaves_open_problems_as_they_were() -> None:
+    check = Event(Action.CHECK, check=CheckResult(0.5, 1, 1, 2, ("the sum is off",)))
+    looked_up = Event(Action.CALL_TOOL, tool=ToolResult("calculator", valid=True, ok=True))
+    assert fold([DRAFTED, check, looked_up], start(10))[-1].open_problems == 1
+
+
 def test_steps_without_progress_are_counted_from_the_last_progress() -> None:
     check = Event(Action.CHECK, check=CheckResult(1.0, 1, 1, 1))
     nothing = Event(Action.OBSERVE)
