@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -98,10 +99,16 @@ def split_tasks(tasks: Sequence[Task], *, by: str = "task", eval_share: float = 
 
 
 def _stratified(tasks: Sequence[Task], share: float) -> Iterable[str]:
-    """Each difficulty gives its share; what rounding leaves goes to the largest remainders."""
-    strata: dict[str, list[Task]] = {}
+    """Each difficulty gives its share, its templates in turn; what rounding leaves goes to the largest remainders."""
+    nth: Counter[tuple[str, str]] = Counter()
+    turns: dict[str, list[tuple[int, Task]]] = {}
     for task in sorted(tasks, key=_dealt):
-        strata.setdefault(task.difficulty, []).append(task)
+        turns.setdefault(task.difficulty, []).append((nth[task.difficulty, task.template], task))
+        nth[task.difficulty, task.template] += 1
+    strata = {
+        difficulty: [task for _, task in sorted(members, key=lambda turn: (turn[0], _dealt(turn[1])))]
+        for difficulty, members in turns.items()
+    }
     quotas = {difficulty: share * len(members) for difficulty, members in strata.items()}
     seats = {difficulty: int(quota) for difficulty, quota in quotas.items()}
     left = round(share * len(tasks)) - sum(seats.values())
