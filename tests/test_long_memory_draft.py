@@ -36,6 +36,8 @@ LINE = '{"answer": "Orbit Flex", "session": "S12", "date": "2023-05-04"}'
         "Let me see.\nOrbit Flex [S12] [2023-05-04]\n",
         '"Orbit Flex", said in session 12 on 2023-05-04.',
         "[Orbit Flex] [S12, 2023-05-04]",
+        "Q: What is my phone plan now?\nA: Orbit Flex [S12, 2023-05-04]",
+        "The answer is Orbit Flex [S12, 2023-05-04].",
         "Phone plan: Orbit Flex [S12, 2023-05-04]",
         "Orbit Flex\n[S12, 2023-05-04]",
         "Orbit Flex\n\nSession S12, 2023-05-04",

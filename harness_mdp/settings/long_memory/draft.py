@@ -26,7 +26,9 @@ _SESSION: Final = re.compile(r"\b(?:hit[-_ ]?)?(?:S|session[-_ #]{0,2})0*(\d{1,4
 _DATE: Final = re.compile(r"\b(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})\b")
 _BRACKETED: Final = re.compile(r"[\[(]([^\[\]()]*)[\])]?")
 _SOURCE_INSIDE: Final = re.compile(r"\b(?:S\d+|\d{4}-\d|session|source|date)|\bS\?|^\s*$", re.IGNORECASE)
-_ANSWER_LABEL: Final = re.compile(r"^[\W_]*(?:(?:final )?answer)\b[ \d]*[*_\s]*[:=]\s*", re.IGNORECASE)
+_ANSWER_LABEL: Final = re.compile(
+    r"^[\W_]*(?:(?:the )?(?:final )?answer\b[ \d]*[*_\s]*(?:[:=]|is\b:?)|A:)\s*", re.IGNORECASE
+)
 _LABEL: Final = re.compile(r"^[*_]*[A-Za-z][A-Za-z0-9 ]{0,29}[*_]*:[*_]*\s+")
 _SOURCE_LABEL: Final = re.compile(r"^[\W_]*(?:sessions?|sources?|date)[*_\s]*[:=]", re.IGNORECASE)
 _SOURCE_WORDS: Final = frozenset(("and", "from", "in", "of", "on", "said", "date", "session", "source", "by"))

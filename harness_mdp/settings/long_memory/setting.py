@@ -45,11 +45,9 @@ ASKED: Final = "asked"
 WRITER: Final = "You answer questions from the user's earlier chats. Newer chats win over older ones. You are brief."
 REVIEWER: Final = "You review an answer from earlier chats. Newer chats win over older ones. You are brief."
 
-_ONE: Final = "Reply with one line: the {wanted} alone, then the session and its date in brackets.\n{wanted} [S?, date]"
-_MANY: Final = (
-    "Reply with one line for each question, in order: the answer alone, then the session and its date in brackets.\n"
-    "{lines}"
-)
+_FORM: Final = "Answer: the {wanted} [session, date]"
+_ONE: Final = "Reply with one line, the {wanted} alone and the session that says so with its date:\n{form}"
+_MANY: Final = "Reply with a line for each question, in order, and the session that says so with its date:\n{form}"
 INSTRUCTIONS: Final[Mapping[Purpose, str]] = {
     Purpose.DRAFT: "{question}\n{form}",
     Purpose.REVISE: "{question}\nThe draft has problems; correct it. {form}",
@@ -189,10 +187,10 @@ class LongMemory:
 
 
 def _form(task: Task) -> str:
+    """How to reply; for several questions as many lines."""
     queries = queries_of(task)
-    if len(queries) == 1:
-        return _ONE.format(wanted=queries[0].wanted)
-    return _MANY.format(lines="\n".join(f"{query.wanted} [S?, date]" for query in queries))
+    form = "\n".join(_FORM.format(wanted=query.wanted) for query in queries)
+    return (_ONE if len(queries) == 1 else _MANY).format(wanted=queries[0].wanted, form=form)
 
 
 def _ranked(workspace: Workspace) -> list[int]:
