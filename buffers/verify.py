@@ -60,6 +60,8 @@ class Report:
     episodes: int
     steps: int
     mismatches: tuple[Mismatch, ...]
+    asked_again: int = 0
+    """Episodes whose behaviour policy could be rebuilt, so that its distribution was compared too."""
 
     @property
     def ok(self) -> bool:
@@ -110,7 +112,7 @@ def verify(
         InputError, UnusableBuffer: the buffer cannot be read.
     """
     settings: dict[str, Setting] = {}
-    episodes = steps = 0
+    episodes = steps = asked_again = 0
     found: list[Mismatch] = []
     for episode in buffer.episodes(**where):
         setting = settings.get(episode.setting) or settings.setdefault(episode.setting, open_setting(episode.setting))
@@ -119,8 +121,9 @@ def verify(
         if rescore is not None:
             found.extend(_maturity(episode, rescore(episode, setting)))
         episodes += 1
+        asked_again += policy is not None
         steps += len(episode.steps)
-    return Report(episodes, steps, tuple(found))
+    return Report(episodes, steps, tuple(found), asked_again)
 
 
 def verify_episode(episode: Episode, setting: Setting, policy: Policy | None = None) -> Iterator[Mismatch]:

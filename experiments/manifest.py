@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from dataclasses import asdict
@@ -9,11 +10,11 @@ from pathlib import Path
 
 from buffers import ReplayBuffer
 from experiments.config import CollectConfig, EvaluateConfig
-from harness_mdp.hashing import digest
+from harness_mdp.hashing import Json, digest
 
-__all__ = ["record_run", "run_name"]
+__all__ = ["record_run", "run_name", "without_credentials"]
 
-_NOT_THE_WORK = ("buffer", "out", "concurrency", "dry_run", "limits")
+_NOT_THE_WORK = ("buffer", "out", "concurrency", "dry_run", "limits", "maturity", "events")
 """Keys that do not change which episodes there are."""
 
 
@@ -31,7 +32,21 @@ def run_name(phase: str, config: CollectConfig | EvaluateConfig) -> str:
 
 def record_run(buffer: ReplayBuffer, run: str, config: CollectConfig | EvaluateConfig) -> None:
     """Write the run's manifest beside the episodes: configuration as passed and as resolved, versions, commit."""
-    buffer.harness.write_run(run, passed=sys.argv[1:], resolved={"config": asdict(config), "git_commit": _commit()})
+    resolved = {"config": asdict(config), "git_commit": _commit()}
+    buffer.harness.write_run(run, passed=without_credentials(sys.argv[1:]), resolved=without_credentials(resolved))
+
+
+def without_credentials(value: Json) -> Json:
+    """`value` with `user:password@` cut out of every URL in it."""
+    match value:
+        case str():
+            return re.sub(r"(?<=://)[^/@\s]+@", "", value)
+        case list():
+            return [without_credentials(item) for item in value]
+        case dict():
+            return {key: without_credentials(item) for key, item in value.items()}
+        case _:
+            return value
 
 
 def _commit() -> str | None:

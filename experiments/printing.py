@@ -199,6 +199,7 @@ def print_verification(config: VerifyConfig, report: Report) -> None:
             ("buffer", config.buffer),
             ("folded again", f"{report.episodes} episodes, {report.steps} steps"),
             ("checked", "masks, base actions, features, propensities, artifacts, endings, totals, maturity"),
+            ("policy asked again", f"in {report.asked_again} of {report.episodes} episodes, from the run manifests"),
             ("does not replay", f"{len(report.mismatches)} values in {report.damaged} episodes"),
         ]
     )

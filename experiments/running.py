@@ -116,8 +116,18 @@ async def _run_plans(
                 stopped = str(limit)
     finally:
         await executor.close()
+    _write_card(buffer, tasks, executor)
     tally = progress.tally
     return Outcome(len(by_id), len(spent), tally.episodes, tally.missing, stopped)
+
+
+def _write_card(buffer: ReplayBuffer, tasks: TaskSet, executor: Executor) -> None:
+    """Bring the dataset card up to date; what earlier runs said of other settings stays."""
+    if not buffer.exists:
+        return
+    before = buffer.harness.card() or {}
+    licences = {**before.get("licences", {}), tasks.setting.name: tasks.store.licence}
+    buffer.write_card(licences=licences, simulated=executor.simulated or bool(before.get("simulated")))
 
 
 def _attempt(failure: Failure) -> Attempt:

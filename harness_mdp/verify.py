@@ -12,13 +12,16 @@ def _verify(config: VerifyConfig) -> int:
     from buffers import ReplayBuffer
     from buffers.verify import verify
     from experiments.printing import print_verification
+    from experiments.replay import behaviour_policies
     from harness_mdp.scoring.maturity import MaturityConfig, score_episode
     from harness_mdp.settings import open_setting
 
     presets = (MaturityConfig.paper(), MaturityConfig.strict())
+    buffer = ReplayBuffer(config.buffer)
     report = verify(
-        ReplayBuffer(config.buffer),
+        buffer,
         open_setting,
+        policy_for=behaviour_policies(buffer),
         rescore=lambda episode, setting: score_episode(episode, setting, presets),
     )
     print_verification(config, report)

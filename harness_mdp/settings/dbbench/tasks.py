@@ -29,10 +29,12 @@ def store(*, seed: int, n: int, path: Path | None, pool: SqlPool) -> TaskStore:
         InputError: see `files.read_file`.
     """
     records = read_file(path) if path is not None else generated_records(seed, n)
+    licence = {} if path is None else {"licence": "Apache-2.0 (THUDM/AgentBench)"}
     return TaskStore(
         tasks=tuple(Task(each.id, each.template, each.difficulty, _public(each)) for each in records),
         sealed={each.id: Sealed({"label": list(each.label), "digest": each.digest}) for each in records},
         answers=LazyAnswers(records, pool),
+        **licence,
     )
 
 

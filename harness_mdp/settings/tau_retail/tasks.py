@@ -67,7 +67,7 @@ def store(base: Database, specs: Sequence[Spec], policy: str) -> TaskStore:
         answers[spec.id] = answer(
             base, spec.user_id, spec.instruction, spec.actions, spec.outputs, [item for part in seen for item in part]
         )
-    return TaskStore(tuple(tasks), sealed, answers)
+    return TaskStore(tuple(tasks), sealed, answers, "MIT (sierra-research/tau-bench)")
 
 
 def upstream_tasks(path: Path) -> TaskStore:
