@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 
+from harness_mdp.scoring.maturity_config import MaturityEvent
+
 if TYPE_CHECKING:  # torch, pandas and d3rlpy are loaded by the command that needs them, not by printing
     from analysis.comparison import Comparison
     from analysis.verdict import Verdict
     from buffers.verify import Report
     from experiments.collection import Collection, DryRun
-    from experiments.config import CollectConfig, DemoConfig, EvaluateConfig, StudyConfig, TrainConfig, VerifyConfig
+    from experiments.config import (
+        CollectConfig,
+        DemoConfig,
+        EvaluateConfig,
+        ScoreConfig,
+        StudyConfig,
+        TrainConfig,
+        VerifyConfig,
+    )
     from experiments.evaluation import Evaluation
+    from experiments.scoring import EventRate, Scoring
     from experiments.study import Study
     from experiments.training import Training
 
@@ -25,6 +36,7 @@ __all__ = [
     "print_dry_run",
     "print_evaluation",
     "print_headline",
+    "print_scoring",
     "print_study",
     "print_training",
     "print_verification",
@@ -136,11 +148,11 @@ def print_training(config: TrainConfig, training: Training) -> None:
     )
 
 
-def print_evaluation(config: EvaluateConfig, evaluation: Evaluation) -> None:
-    """The comparison, quality and maturity apart, and where it was written."""
+def print_evaluation(config: EvaluateConfig, evaluation: Evaluation, preset: str) -> None:
+    """The comparison, quality and maturity (of `preset`) apart, and where it was written."""
     from experiments.evaluation import comparison_of, verdicts_of, write_table
 
-    comparison = comparison_of([evaluation], config.maturity)
+    comparison = comparison_of([evaluation], preset)
     _print_comparison(comparison, verdicts_of([evaluation]), events=config.events)
     outcome = evaluation.outcome
     rows = [
@@ -190,6 +202,55 @@ def print_demo(config: DemoConfig, studies: Sequence[Study]) -> None:
             ("next", "README.md: your own endpoint, your own logs, your own setting"),
         ]
     )
+
+
+def print_scoring(config: ScoreConfig, scoring: Scoring) -> None:
+    """How many episodes were scored, HMS and event rates beside the stored ones, and what to use for what."""
+    used = scoring.config
+    there = f", {scoring.episodes - scoring.added} had this score before" if scoring.added < scoring.episodes else ""
+    done = f"{scoring.added} scored{there}" if scoring.added else "nothing added: all of them had this score before"
+    _facts(
+        [
+            ("buffer", config.buffer),
+            ("maturity", f"{used.preset}, config {used.hash}, {_differences(scoring.changed)}"),
+            ("episodes", f"{scoring.episodes}: {done}; other scores are as they were"),
+            *(("note", f"{key} changes nothing here: {why}") for key, why in scoring.idle.items()),
+        ]
+    )
+    stored = scoring.stored_preset
+    headings = ("setting", "policy", "phase", "n", "HMS", f"HMS stored ({stored})", "differ")
+    table, rates = Table(*headings), Table("setting", "policy", "phase", *(event.value for event in MaturityEvent))
+    for group in scoring.groups:
+        names = (group.setting, group.policy, group.phase)
+        changed = "-" if group.differ is None else str(group.differ)
+        table.add_row(*names, str(group.n), _score(group.hms), _score(group.stored_hms), changed)
+        rates.add_row(*names, *(_rate(rate) for rate in group.events))
+    _console().print(table, highlight=False)
+    _console().print(rates, highlight=False)
+    _facts(
+        [
+            ("HMS", "mean over episodes where an event with a weight was applicable"),
+            ("events", f"rate among n applicable episodes; a -> b: as stored ({stored}) and now"),
+            ("quality", "for maturity against quality use strict: paper reads the sealed quality in EarlySubmit"),
+            ("written", f"{scoring.written}; ReplayBuffer.rescores_df(config_hash={used.hash!r}) reads it"),
+        ]
+    )
+
+
+def _differences(changed: Mapping[str, object]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in changed.items()) or "as the preset has it"
+
+
+def _score(value: float | None) -> str:
+    return "-" if value is None else f"{value:+.3f}"
+
+
+def _rate(rate: EventRate) -> str:
+    if rate.applicable == 0:
+        return "-"
+    now = f"{rate.rate:.3f}"
+    before = "" if rate.stored is None or rate.stored == rate.rate else f"{rate.stored:.3f} -> "
+    return f"{before}{now} (n {rate.applicable})"
 
 
 def print_verification(config: VerifyConfig, report: Report) -> None:

@@ -1,0 +1,177 @@
+"""Every setting at the paper's size, from the paper's behaviour and from the portfolio, beside the paper's figures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from buffers import ReplayBuffer
+from experiments.config import (
+    EpsilonPolicyConfig,
+    PaperTableConfig,
+    PolicyConfig,
+    PortfolioPolicyConfig,
+    SettingConfig,
+    SimulatedConfig,
+    StudyConfig,
+)
+from experiments.evaluation import comparison_of
+from experiments.study import Study, run_study
+from experiments.summary import summarise
+from harness_mdp.errors import ConfigError, InputError
+from harness_mdp.hashing import Json
+
+__all__ = ["behaviour", "main", "paper_tables"]
+
+ARMS = ("forced_check", "check_revise", "bc", "aw")
+BEGIN, END = "<!-- paper_table: begin -->", "<!-- paper_table: end -->"
+
+
+def behaviour(name: str) -> PolicyConfig:
+    """`paper` (base, ε = 0.25, R = legal) or `portfolio`.
+
+    Raises:
+        ConfigError: another name.
+    """
+    if name == "paper":
+        return EpsilonPolicyConfig(inner="base", epsilon=0.25, explore="legal")
+    if name == "portfolio":
+        return PortfolioPolicyConfig()
+    raise ConfigError(f"behaviours holds {name!r}; expected paper or portfolio")
+
+
+def paper_tables(config: PaperTableConfig) -> str:
+    """Run what is missing of every cell and write the tables as Markdown.
+
+    Raises:
+        HarnessError: a cell failed; what is finished is kept.
+        InputError: the reference cannot be read.
+    """
+    paper = _reference(config.reference)
+    parts: list[str] = []
+    for name in config.behaviours:
+        studies = [_cell(config, name, setting) for setting in config.settings]
+        parts += [
+            f"### Behaviour `{name}`",
+            "",
+            _quality_table(studies, paper if name == "paper" else {}),
+            "",
+            _maturity_table(studies),
+            "",
+        ]
+    return "\n".join(parts)
+
+
+def _cell(config: PaperTableConfig, name: str, setting: str) -> Study:
+    return run_study(
+        StudyConfig(
+            setting=SettingConfig(name=setting),
+            executor=SimulatedConfig(profile=config.profile),
+            policy=behaviour(name),
+            root=str(Path(config.root) / name / setting),
+            rollouts=config.rollouts,
+            eval_rollouts=config.eval_rollouts,
+        )
+    )
+
+
+def _reference(path: str | None) -> Mapping[str, Json]:
+    if path is None:
+        return {}
+    try:
+        return json.loads(Path(path).read_text())["settings"]
+    except (OSError, ValueError, KeyError) as problem:
+        raise InputError(
+            f"cannot be read ({problem})", file=path, expected="JSON with the paper's figures under `settings`"
+        ) from problem
+
+
+def _quality_table(studies: Sequence[Study], paper: Mapping[str, Json]) -> str:
+    rows = pl.from_pandas(comparison_of([study.evaluation for study in studies]).rows)
+    header = ["setting", "slack", "base", *(f"Δ {arm}" for arm in ARMS)]
+    if paper:
+        header.append("paper: slack, base, Δ forced_check, Δ bc, Δ aw")
+    lines = [_line(header), _line(["---"] * len(header))]
+    for study in studies:
+        setting = study.evaluation.episodes["setting"][0]
+        here = rows.filter((pl.col("setting") == setting) & (pl.col("outcome") == "quality"))
+        cells = [setting, _slack(study), _mean(here, "base"), *(_delta(here, arm) for arm in ARMS)]
+        if paper:
+            cells.append(_published(paper.get(setting)))
+        lines.append(_line(cells))
+    return "\n".join(lines)
+
+
+def _maturity_table(studies: Sequence[Study]) -> str:
+    rows = pl.from_pandas(comparison_of([study.evaluation for study in studies], "strict").rows)
+    lines = [_line(["setting", "HMS strict: base", *(f"Δ {arm}" for arm in ARMS)])]
+    lines.append(_line(["---"] * (len(ARMS) + 2)))
+    for study in studies:
+        setting = study.evaluation.episodes["setting"][0]
+        here = rows.filter((pl.col("setting") == setting) & (pl.col("outcome") == "maturity"))
+        lines.append(_line([setting, _mean(here, "base"), *(_delta(here, arm) for arm in ARMS)]))
+    return "\n".join(lines)
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _slack(study: Study) -> str:
+    summary = summarise(ReplayBuffer(study.buffer), study.collection.episode_ids)
+    return "" if summary is None or summary.slack is None else f"{summary.slack:.3f}"
+
+
+def _mean(rows: pl.DataFrame, arm: str) -> str:
+    row = rows.row(by_predicate=pl.col("arm") == arm, named=True)
+    return f"{row['mean']:.3f} {_interval(row, 'mean_low', 'mean_high', '.3f')}"
+
+
+def _delta(rows: pl.DataFrame, arm: str) -> str:
+    row = rows.row(by_predicate=pl.col("arm") == arm, named=True)
+    return f"{row['delta']:+.3f} {_interval(row, 'ci_low', 'ci_high', '+.3f')}"
+
+
+def _interval(row: Mapping[str, Json], low: str, high: str, form: str) -> str:
+    """`[low, high]`, with `open` for an end that the data do not bound: it is cut at the values' range."""
+    reach = 1.0 if low == "mean_low" or row["outcome"] == "quality" else 2.0
+    ends = (
+        "open" if "open end" in row["note"] and abs(row[end]) >= reach else format(row[end], form)
+        for end in (low, high)
+    )
+    return f"[{', '.join(ends)}]"
+
+
+def _published(figures: Json) -> str:
+    if not figures:
+        return ""
+    lifts = ", ".join(f"{figures[f'{arm}_lift_pp'] / 100:+.3f}" for arm in ("forced_check", "bc", "aw"))
+    slack = f"{figures['slack']:.3f}" if "slack" in figures else "-"
+    return f"{slack}, {figures['base_return']:.3f}, {lifts}"
+
+
+def _write(config: PaperTableConfig) -> int:
+    text = paper_tables(config)
+    print(text)  # noqa: T201
+    if config.out is not None:
+        path = Path(config.out)
+        page = path.read_text()
+        if BEGIN not in page or END not in page:
+            raise InputError("holds no place for the tables", file=path, expected=f"the lines {BEGIN} and {END}")
+        head, _, rest = page.partition(BEGIN)
+        path.write_text(f"{head}{BEGIN}\n\n{text}\n{END}{rest.partition(END)[2]}")
+    return 0
+
+
+def main() -> None:
+    """Run the command."""
+    from experiments.hydra_app import run_command
+
+    run_command("paper_table", _write)
+
+
+if __name__ == "__main__":
+    main()
