@@ -50,9 +50,7 @@ MATURITY_LEAVES = (
 """What the seven rules read of a row."""
 
 
-def judge_rows(
-    rows: pa.Table, config: MaturityConfig, open_setting: Callable[[str], SettingFacts]
-) -> pl.DataFrame:
+def judge_rows(rows: pa.Table, config: MaturityConfig, open_setting: Callable[[str], SettingFacts]) -> pl.DataFrame:
     """HMS and verdicts under `config`, as `harness_mdp.scoring.maturity_frame.judge` returns them.
 
     Args:
@@ -80,7 +78,12 @@ def _facts(frame: pl.DataFrame, open_setting: Callable[[str], SettingFacts]) -> 
     names: list[str] = frame["setting"].unique().sort().to_list()
     of_settings = pl.DataFrame(
         [{"setting": name, **setting_facts(open_setting(name))} for name in names],
-        schema={"setting": pl.String, "tests_code": pl.Boolean, "has_check": pl.Boolean, "requires_evidence": pl.Boolean},
+        schema={
+            "setting": pl.String,
+            "tests_code": pl.Boolean,
+            "has_check": pl.Boolean,
+            "requires_evidence": pl.Boolean,
+        },
     )
     return (
         frame.join(of_settings, on="setting", how="left", maintain_order="left")
@@ -108,7 +111,6 @@ def _steps(frame: pl.DataFrame) -> pl.DataFrame:
     )
     return steps.select(
         "episode_id",
-        pl.int_range(1, pl.len() + 1).over("episode_id").alias("t"),
         "action",
         status=event.field("status"),
         evidence=event.field("evidence").list.len(),

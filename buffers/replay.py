@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +23,8 @@ from buffers.where import Narrower, Where, keep
 from buffers.writer import MAX_EPISODES, MAX_SECONDS, EpisodeWriter
 from harness_mdp.errors import ConfigError, UnusableBuffer
 from harness_mdp.mdp import Episode, Mask
+from harness_mdp.scoring.maturity import MaturityConfig, SettingFacts
+from harness_mdp.settings import open_setting
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -208,6 +210,47 @@ class ReplayBuffer:
         from buffers.frames import STEP_FRAME_LEAVES, step_frame
 
         return _to(backend, step_frame(self._read(STEP_FRAME_LEAVES, where), named_features=named_features))
+
+    @overload
+    def rescores_df(
+        self, backend: Literal["polars"] = ..., *, config_hash: str | None = ..., **where: Unpack[Where]
+    ) -> pl.DataFrame: ...
+    @overload
+    def rescores_df(
+        self, backend: Literal["pandas"], *, config_hash: str | None = ..., **where: Unpack[Where]
+    ) -> pd.DataFrame: ...
+    def rescores_df(
+        self, backend: str = "polars", *, config_hash: str | None = None, **where: Unpack[Where]
+    ) -> pl.DataFrame | pd.DataFrame:
+        """One row an episode and re-score (all of them, or those of `config_hash`): the columns of `episodes_df`,
+        then `preset`, `config_hash`, `hms`, and one column an event: null where it was not applicable, else whether
+        it fired.
+        """
+        scores = self.harness.rescores.frame(config_hash).drop("config")
+        return _to(backend, self.episodes_df(**where).join(scores, on="episode_id", maintain_order="left_right"))
+
+    def rescore(self, config: MaturityConfig, open_setting: Callable[[str], SettingFacts] = open_setting) -> int:
+        """Scores the maturity of every episode under `config`, beside all scores there are; needs no executor.
+
+        Episodes that have a score of this very config are left alone.
+
+        Returns:
+            How many episodes had none.
+
+        Raises:
+            UnusableBuffer: no episodes.
+            InputError: an episode whose events contradict its termination or its horizon.
+            ConfigError: an unknown setting.
+        """
+        from buffers.maturity import MATURITY_LEAVES, judge_rows
+
+        missing = self.episode_ids() - self.harness.rescores.episode_ids(config.hash)
+        if not missing and self.stats.episodes == 0:
+            raise UnusableBuffer(f"{self.path}: the buffer holds no episodes; collect first")
+        if not missing:
+            return 0
+        rows = self._read(MATURITY_LEAVES, Where(episode_id=missing))
+        return self.harness.rescores.add(judge_rows(rows, config, open_setting), config)
 
     def episodes(self, *, batch: int = 256, **where: Unpack[Where]) -> Iterator[Episode]:
         """Episodes as they were appended, bit for bit, `batch` of them in memory at a time; in stored order."""

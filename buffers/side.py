@@ -1,4 +1,4 @@
-"""`_harness/` beside the episodes: attempts, run manifests, dataset card, completion cache.
+"""`_harness/` beside the episodes: attempts, run manifests, dataset card, completion cache, re-scores of maturity.
 
 Names with a leading underscore survive Delta's vacuum.
 """
@@ -15,6 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from platform import python_version
 
+from buffers.rescores import Rescores
 from harness_mdp.errors import InputError
 from harness_mdp.hashing import Json
 
@@ -61,6 +62,11 @@ class HarnessFolder:
     def completions(self) -> Path:
         """SQLite file of the completion cache."""
         return self.path / "completions.sqlite"
+
+    @property
+    def rescores(self) -> Rescores:
+        """Maturity scored again under other thresholds and weights."""
+        return Rescores(self.path / "rescores")
 
     # -- attempts ----------------------------------------------------------------------------------------------
 

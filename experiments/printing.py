@@ -204,6 +204,10 @@ def print_demo(config: DemoConfig, studies: Sequence[Study]) -> None:
     )
 
 
+_SEALED = "EarlySubmit reads the sealed quality here: for maturity against quality use maturity=strict"
+_UNSEALED = "nothing sealed is read: these scores may be set against quality"
+
+
 def print_scoring(config: ScoreConfig, scoring: Scoring) -> None:
     """How many episodes were scored, HMS and event rates beside the stored ones, and what to use for what."""
     used = scoring.config
@@ -231,7 +235,7 @@ def print_scoring(config: ScoreConfig, scoring: Scoring) -> None:
         [
             ("HMS", "mean over episodes where an event with a weight was applicable"),
             ("events", f"rate among n applicable episodes; a -> b: as stored ({stored}) and now"),
-            ("quality", "for maturity against quality use strict: paper reads the sealed quality in EarlySubmit"),
+            ("quality", _SEALED if used.early_reads_quality else _UNSEALED),
             ("written", f"{scoring.written}; ReplayBuffer.rescores_df(config_hash={used.hash!r}) reads it"),
         ]
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hydra.core.config_store import ConfigStore
 
 from experiments import config
+from experiments.maturity_keys import MaturityPresetConfig
 
 __all__ = ["register_configs"]
 
@@ -28,4 +29,4 @@ def register_configs() -> None:
     store.store(group="policy", name="portfolio_schema", node=config.PortfolioPolicyConfig)
     store.store(group="policy", name="controller_schema", node=config.ControllerPolicyConfig)
     store.store(group="method", name="schema", node=config.MethodConfig)
-    store.store(group="maturity", name="schema", node=config.MaturityPresetConfig)
+    store.store(group="maturity", name="schema", node=MaturityPresetConfig)

@@ -10,7 +10,8 @@ from pathlib import Path
 import polars as pl
 
 from buffers import ReplayBuffer
-from experiments.config import MaturityPresetConfig, ScoreConfig
+from experiments.config import ScoreConfig
+from experiments.maturity_keys import MaturityPresetConfig
 from harness_mdp.errors import ConfigError
 from harness_mdp.hashing import Json
 from harness_mdp.scoring.maturity_config import PRESETS, MaturityConfig, MaturityEvent
@@ -45,7 +46,7 @@ def maturity_config(keys: MaturityPresetConfig) -> MaturityConfig:
     """Thresholds and weights for the scorer.
 
     Raises:
-        ConfigError: a value out of range, by its key.
+        ConfigError: a value out of range, by its key; or label `strict` on scores that read sealed values.
     """
     fields: dict[str, Json] = {name: attrgetter(key)(keys) for name, key in _KEYS.items()}
     weights: dict[str, float] = {event.value: attrgetter(key)(keys) for event, key in _WEIGHTS.items()}
@@ -53,7 +54,13 @@ def maturity_config(keys: MaturityPresetConfig) -> MaturityConfig:
         _require(_KEYS[name], value, {name: value})
     for event, key in _WEIGHTS.items():
         _require(key, weights[event.value], {"weights": {event.value: weights[event.value]}})
-    return MaturityConfig(preset=keys.preset, weights=weights, **fields)
+    config = MaturityConfig(preset=keys.preset, weights=weights, **fields)
+    if config.preset == "strict" and config.early_reads_quality:
+        raise ConfigError(
+            "maturity.early_submit.reads_quality=true under the label strict, which promises that nothing sealed is "
+            "read; give the scores another label with maturity.preset=NAME"
+        )
+    return config
 
 
 def _require(key: str, value: Json, field: dict[str, Json]) -> None:

@@ -12,8 +12,14 @@ COMMANDS = {
     "train": ("harness_mdp.train", "learn a controller from a buffer and save it"),
     "evaluate": ("harness_mdp.evaluate", "compare policies on identical tasks, rollouts and draws"),
     "verify": ("harness_mdp.verify", "fold every stored episode again, report what does not replay"),
+    "score": ("harness_mdp.score", "score the maturity of stored episodes again, under other thresholds"),
     "study": ("experiments.study", "collect, train, evaluate: one cell, or a grid with -m"),
     "local-server": ("experiments.local_server", "serve SmolLM2-135M-Instruct on loopback (extra `local`)"),
+    "dbbench-digests": ("harness_mdp.dbbench_digests", "replay the reference SQL of DB-Bench files, count digests met"),
+    "retail-replay": (
+        "harness_mdp.retail_replay",
+        "replay the reference actions of tau-bench retail, count states met",
+    ),
 }
 """Name -> (module with `main()`, what it does)."""
 
@@ -31,7 +37,7 @@ def main() -> None:
         out.write(f"harness-mdp: unknown command {arguments[0]!r}\n")
     out.write("usage: harness-mdp COMMAND [KEY=VALUE ...]   (COMMAND --help lists its keys)\n\n")
     for name, (module, what) in COMMANDS.items():
-        out.write(f"  {name:<13} {what}\n{'':<15} = python -m {module}\n")
+        out.write(f"  {name:<16} {what}\n{'':<18} = python -m {module}\n")
     sys.exit(0 if wanted_help else 2)
 
 

@@ -54,6 +54,9 @@ def _reason(record: Record, result: SqlResult, digest: str) -> str:
 
 def run(arguments: Sequence[str]) -> int:
     """The command; its exit code."""
+    if set(arguments) & {"-h", "--help"}:
+        sys.stdout.write(f"{_USAGE}\n")
+        return 0
     try:
         path, share = _options(arguments)
         n, found = misses(read_file(path), sql_pool())

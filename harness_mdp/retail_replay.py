@@ -18,8 +18,9 @@ from harness_mdp.settings.tau_retail.data import Database, Shop
 from harness_mdp.settings.tau_retail.draft import play
 from harness_mdp.settings.tau_retail.tasks import Spec, read_database, read_json, read_specs
 
-__all__ = ["FinalState", "final_state", "main", "replay_report"]
+__all__ = ["FinalState", "final_state", "main", "replay_report", "run"]
 
+_USAGE = "usage: python -m harness_mdp.retail_replay path=DIR [out=FILE]"
 EXPECTED = "expected_final_state.json"
 
 FinalState = Mapping[str, Json]
@@ -78,12 +79,15 @@ def _options(arguments: Sequence[str]) -> Mapping[str, Path]:
     unknown = sorted(set(given) - {"path", "out"})
     if unknown or not given.get("path"):
         what = f"unknown option {unknown[0]!r}" if unknown else "no path"
-        raise ConfigError(f"{what}; usage: python -m harness_mdp.retail_replay path=DIR [out=FILE]")
+        raise ConfigError(f"{what}; {_USAGE}")
     return {name: Path(value) for name, value in given.items()}
 
 
-def main(arguments: Sequence[str]) -> int:
+def run(arguments: Sequence[str]) -> int:
     """The command; its exit code."""
+    if set(arguments) & {"-h", "--help"}:
+        sys.stdout.write(f"{_USAGE}\n")
+        return 0
     try:
         options = _options(arguments)
         lines, missed, states = replay_report(options["path"])
@@ -99,5 +103,10 @@ def main(arguments: Sequence[str]) -> int:
     return 1 if missed else 0
 
 
+def main() -> None:
+    """Run with the process's arguments and exit."""
+    sys.exit(run(sys.argv[1:]))
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main()

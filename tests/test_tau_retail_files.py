@@ -95,7 +95,7 @@ def test_replay_counts_what_is_met_and_names_what_is_not(folder):
     ],
 )
 def test_wrong_calls_of_the_replay_command(arguments, words, capsys):
-    assert retail_replay.main(arguments) == 2
+    assert retail_replay.run(arguments) == 2
     assert words in capsys.readouterr().err
 
 
@@ -105,7 +105,7 @@ def test_wrong_calls_of_the_replay_command(arguments, words, capsys):
 )
 def test_a_damaged_list_of_expected_states(folder, expected, capsys):
     dump(folder / "expected_final_state.json", expected)
-    assert retail_replay.main([f"path={folder}"]) == 2
+    assert retail_replay.run([f"path={folder}"]) == 2
     assert "expected_final_state.json" in capsys.readouterr().err
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, TypedDict
 
 from harness_mdp.mdp import Episode, Event
 from harness_mdp.scoring.maturity_config import PRESETS, MaturityConfig, MaturityEvent
@@ -17,6 +17,7 @@ from harness_mdp.scoring.maturity_events import RULES, EpisodeFacts, trace
 __all__ = [
     "PRESETS",
     "EpisodeFacts",
+    "FactsOfSetting",
     "MaturityConfig",
     "MaturityEvent",
     "MaturityScore",
@@ -24,6 +25,7 @@ __all__ = [
     "episode_facts",
     "maturity",
     "score_episode",
+    "setting_facts",
 ]
 
 
@@ -34,6 +36,14 @@ class SettingFacts(Protocol):
     def tests_code(self) -> bool:
         """TestBeforeSubmit applies, EvidenceBeforeClaim does not, and claims need no evidence."""
         ...
+
+
+class FactsOfSetting(TypedDict):
+    """The fields of `EpisodeFacts` that the setting decides."""
+
+    tests_code: bool
+    has_check: bool
+    requires_evidence: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +80,19 @@ def maturity(events: Sequence[Event], facts: EpisodeFacts, config: MaturityConfi
     return MaturityScore(earned / possible if possible > 0 else None, tuple(verdicts))
 
 
+def setting_facts(setting: SettingFacts) -> FactsOfSetting:
+    """Every setting has a check; where code is tested, claims need no evidence."""
+    return {"tests_code": setting.tests_code, "has_check": True, "requires_evidence": not setting.tests_code}
+
+
 def episode_facts(episode: Episode, setting: SettingFacts) -> EpisodeFacts:
-    """The facts of a finished episode. Every setting has a check; where code is tested, claims need no evidence."""
+    """The facts of a finished episode."""
     return EpisodeFacts(
         horizon=episode.horizon,
         termination=episode.termination,
-        tests_code=setting.tests_code,
-        has_check=True,
-        requires_evidence=not setting.tests_code,
         quality=episode.return_,
         criteria=tuple(score for _, score, _ in episode.rubric),
+        **setting_facts(setting),
     )
 
 

@@ -15,7 +15,10 @@ from functools import cached_property
 from harness_mdp.errors import ConfigError
 from harness_mdp.hashing import Json, digest
 
-__all__ = ["PRESETS", "MaturityConfig", "MaturityEvent"]
+__all__ = ["PRESETS", "RULES_VERSION", "MaturityConfig", "MaturityEvent"]
+
+RULES_VERSION = 1
+"""Raised by hand when a rule changes its meaning, so that re-scores by the old rule are not taken for new ones."""
 
 
 class MaturityEvent(StrEnum):
@@ -128,12 +131,18 @@ class MaturityConfig:
         """Weight of `event`, 1 unless set."""
         return self.weights.get(event.value, 1.0)
 
+    @property
+    def values(self) -> dict[str, Json]:
+        """Everything that changes a score, and the label: thresholds, the weights of all events, `rules`."""
+        values: dict[str, Json] = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        values |= {name: float(values[name]) for name in _SHARES}
+        values["weights"] = {event.value: float(self.weight(event)) for event in MaturityEvent}
+        return values | {"rules": RULES_VERSION}
+
     @cached_property
     def hash(self) -> str:
-        """16 hex digits over everything that changes a score, and the label; stored beside re-scores."""
-        values: dict[str, Json] = {entry.name: getattr(self, entry.name) for entry in fields(self)}
-        values["weights"] = {event.value: float(self.weight(event)) for event in MaturityEvent}
-        return digest(values, 16)
+        """16 hex digits over `values`; stored beside re-scores."""
+        return digest(self.values, 16)
 
 
 PRESETS: Mapping[str, MaturityConfig] = {
