@@ -266,7 +266,7 @@ class ScoreConfig:
     """`python -m harness_mdp.score`."""
 
     buffer: str = MISSING
-    maturity: MaturityPresetConfig = MISSING
+    maturity: MaturityPresetConfig = field(default_factory=MaturityPresetConfig)
 
 
 @dataclass

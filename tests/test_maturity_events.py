@@ -18,7 +18,8 @@ from harness_mdp.mdp import (
     Termination,
     ToolResult,
 )
-from harness_mdp.scoring.maturity import EpisodeFacts, MaturityConfig, MaturityEvent, maturity
+from harness_mdp.scoring.maturity import PRESETS, EpisodeFacts, MaturityConfig, MaturityEvent, maturity
+from tests.maturity_frames import at_once
 
 YES, NO, NOT_APPLICABLE = (True, True), (True, False), (False, False)
 
@@ -48,6 +49,11 @@ def ran(passed: int, total: int = 4, version: int = 1) -> Event:
     return Event(Action.CALL_TOOL, tool=ToolResult("tests", True, True, version, passed, total))
 
 
+def bad_run() -> Event:
+    """Tests ran, and the tool still reported an error of its own."""
+    return Event(Action.CALL_TOOL, tool=ToolResult("tests", True, False, 1, 4, 4))
+
+
 def tool(valid: bool = True, ok: bool = True) -> Event:
     return Event(Action.CALL_TOOL, tool=ToolResult("sql", valid, ok))
 
@@ -75,15 +81,19 @@ def episode(*events: Event) -> tuple[Event, ...]:
     return events
 
 
-def verdict(case: Case, event: MaturityEvent, config: MaturityConfig) -> tuple[bool, bool]:
+def facts_of(case: Case) -> EpisodeFacts:
     submitted = bool(case.events) and case.events[-1].action is Action.SUBMIT
-    facts = EpisodeFacts(
+    return EpisodeFacts(
         horizon=case.horizon,
         termination=Termination.SUBMIT if submitted else Termination.HORIZON,
         tests_code=case.code,
         **({"quality": 1.0, "criteria": (1.0,), "requires_evidence": not case.code} | case.facts),
     )
-    found = {name: (applicable, fired) for name, applicable, fired in maturity(case.events, facts, config).verdicts}
+
+
+def verdict(case: Case, event: MaturityEvent, config: MaturityConfig) -> tuple[bool, bool]:
+    score = maturity(case.events, facts_of(case), config)
+    found = {name: (applicable, fired) for name, applicable, fired in score.verdicts}
     assert list(found) == list(MaturityEvent)
     return found[event]
 
@@ -101,6 +111,9 @@ CHECKS = [
     ),
     Case("no check", episode(draft(), SUBMIT), NO),
     Case("a check that ended in an error is none", episode(draft(), failed(Action.CHECK), SUBMIT), NO),
+    Case("an error of a check leaves the one before it", episode(draft(), check(), failed(Action.CHECK), SUBMIT), YES),
+    Case("submitted on the last possible step", episode(draft(), check(), SUBMIT), YES, horizon=3),
+    Case("a check of no version", episode(draft(), check(version=0), SUBMIT), YES, NO),
     Case("not submitted", episode(draft(), check()), NO),
     Case("the version before was checked", episode(draft(), check(), revise(2), SUBMIT), YES, NO),
     Case(
@@ -115,6 +128,16 @@ CHECKS = [
         YES,
     ),
     Case(
+        "the revision's check names problems, exactly 2 steps before",
+        episode(draft(), revise(2), check(0.5, 2, named=True), look(), SUBMIT),
+        YES,
+    ),
+    Case(
+        "the revision's check names problems, 1 step before",
+        episode(draft(), revise(2), check(0.5, 2, named=True), SUBMIT),
+        NO,
+    ),
+    Case(
         "revision failed, so the checked version is submitted",
         episode(draft(), check(), failed(Action.REVISE), SUBMIT),
         YES,
@@ -127,6 +150,13 @@ EVIDENCE = [
     Case("exactly 0.7 supported", episode(look(), draft(1, *[True] * 7, *[False] * 3), SUBMIT), YES),
     Case("2 of 3 supported", episode(look(), draft(1, True, True, False), SUBMIT), NO),
     Case("evidence after the first claim", episode(draft(1, True), look(), SUBMIT), NO),
+    Case(
+        "evidence in the very step of the first claim",
+        episode(Event(Action.DRAFT, evidence=("e1",), artifact=draft().artifact, claims=(Claim("c", True),)), SUBMIT),
+        NO,
+    ),
+    Case("a retrieve", episode(Event(Action.RETRIEVE, evidence=("r1",)), draft(1, True), SUBMIT), YES),
+    Case("submitted on the last possible step", episode(look(), draft(1, True), SUBMIT), YES, horizon=3),
     Case("an observe that brought nothing", episode(BLIND, draft(1, True), SUBMIT), NO),
     Case(
         "a tool that opened a document",
@@ -153,6 +183,11 @@ TESTS = [
     Case("the revision was tested", episode(draft(), ran(3), revise(2), ran(4, version=2), SUBMIT), YES, code=True),
     Case("only the last run counts", episode(draft(), ran(3), ran(3), SUBMIT), NO, code=True),
     Case("a run without results", episode(draft(), tool(ok=False), SUBMIT), NO, code=True),
+    Case("a run without results leaves the one before", episode(draft(), ran(4), tool(), SUBMIT), YES, code=True),
+    Case("a run on no version", episode(draft(), ran(4, version=0), SUBMIT), NO, code=True),
+    Case("submitted on the last possible step", episode(draft(), ran(4), SUBMIT), YES, code=True, horizon=3),
+    Case("the tests passed and the tool failed, 1 step before", episode(draft(), bad_run(), SUBMIT), NO, code=True),
+    Case("the same, exactly 2 steps before", episode(draft(), bad_run(), look(), SUBMIT), YES, code=True),
     Case("no test", episode(draft(), SUBMIT), NO, code=True),
     Case("not submitted", episode(draft(), ran(4)), NO, code=True),
     Case("not coding", episode(draft(), ran(4), SUBMIT), NOT_APPLICABLE),
@@ -166,6 +201,15 @@ REVISIONS = [
     Case("the end comes sooner, no revise", episode(draft(), BAD, SUBMIT), NO),
     Case("the end comes sooner, revise is the last step", episode(draft(), BAD, revise(2)), YES),
     Case("a failure in the last step", episode(draft(), BAD), NO),
+    Case(
+        "revise exactly 3 steps after, as the last possible step",
+        episode(BAD, look(), look(), revise(2)),
+        YES,
+        horizon=4,
+    ),
+    Case("3 steps are left and none is a revise", episode(draft(), BAD, look(), look(), SUBMIT), NO, horizon=5),
+    Case("a failure before and one after the revise", episode(BAD, revise(2), ran(0), SUBMIT), NO),
+    Case("not submitted", episode(draft(), BAD, revise(2), look()), YES),
     Case("one revise answers two failures", episode(draft(), ran(1), BAD, revise(2), SUBMIT), YES),
     Case("the second failure is not answered", episode(draft(), BAD, revise(2), check(0.5, 2, True), SUBMIT), NO),
     Case("a failing test", episode(draft(), ran(3), SUBMIT), NO),
@@ -190,6 +234,9 @@ TOOLS = [
     Case("exactly 9 of 10", episode(*[tool()] * 9, tool(valid=False)), YES),
     Case("8 of 9", episode(*[tool()] * 8, tool(ok=False)), NO),
     Case("a call that could not be read", episode(failed(Action.CALL_TOOL), draft(), SUBMIT), NO),
+    Case("a call without a result", episode(Event(Action.CALL_TOOL), draft(), SUBMIT), NO),
+    Case("not submitted", episode(tool(), draft()), YES),
+    Case("submitted on the last possible step", episode(tool(), draft(), SUBMIT), YES, horizon=3),
     Case("a failing test is no error of the call", episode(draft(), ran(0), SUBMIT), YES),
     Case("no call", episode(draft(), SUBMIT), NOT_APPLICABLE),
 ]
@@ -197,6 +244,16 @@ TOOLS = [
 STOPS = [
     Case("exactly 0.85", episode(draft(), check(0.85), SUBMIT), YES),
     Case("below 0.85", episode(draft(), check(0.849), SUBMIT), NO),
+    Case("exactly 0.85 and a problem named", episode(draft(), check(0.85, named=True), SUBMIT), YES),
+    Case("exactly 0.85, exactly 3 steps old", episode(draft(), check(0.85), look(), look(), SUBMIT), YES),
+    Case("exactly 0.85, of the revision", episode(draft(), revise(2), check(0.85, 2), SUBMIT), YES),
+    Case(
+        "revision failed, so the checked version is submitted",
+        episode(draft(), check(), failed(Action.REVISE), SUBMIT),
+        YES,
+    ),
+    Case("a check of no version", episode(draft(), check(version=0), SUBMIT), YES, NO),
+    Case("a check that ended in an error is none", episode(draft(), failed(Action.CHECK), SUBMIT), NO),
     Case("exactly 3 steps old", episode(draft(), check(), look(), look(), SUBMIT), YES),
     Case("4 steps old", episode(draft(), check(), look(), look(), look(), SUBMIT), NO),
     Case("one step before the last possible", episode(draft(), check(), SUBMIT), YES, horizon=4),
@@ -217,6 +274,7 @@ EARLY = [
     Case("a criterion of exactly 0.5 is not missed", THREE_BEFORE, NO, facts={"criteria": (0.5, 0.5)}),
     Case("less than half missed", THREE_BEFORE, NO, facts={"criteria": (0.0, 1.0, 1.0)}),
     Case("half missed, at H", THREE_BEFORE, NO, horizon=4, facts={"criteria": (0.0, 1.0), "quality": 0.5}),
+    Case("half missed, one step before H", THREE_BEFORE, YES, NO, horizon=5, facts={"criteria": (0.0, 1.0)}),
     Case(
         "invalid: Q is 0 and no criterion was scored",
         THREE_BEFORE,
@@ -227,9 +285,12 @@ EARLY = [
     ),
     Case("last pass rate below 0.5", episode(look(), draft(), ran(1), look(), SUBMIT), YES, code=True),
     Case("last pass rate exactly 0.5", episode(look(), draft(), ran(2), look(), SUBMIT), NO, code=True),
+    Case("last pass rate below 0.5, at H", episode(look(), draft(), ran(1), SUBMIT), YES, code=True, horizon=4),
+    Case("last pass rate below 0.5, not submitted", episode(draft(), ran(1)), NOT_APPLICABLE, code=True),
     Case("the last run counts", episode(draft(), ran(0), revise(2), ran(4, version=2), SUBMIT), NO, code=True),
     Case("low pass rate, not coding", episode(look(), draft(), ran(1), look(), SUBMIT), NO),
     Case("claims without evidence", episode(BLIND, draft(1, False), SUBMIT), YES),
+    Case("claims without evidence, at H", episode(BLIND, draft(1, False), SUBMIT), YES, horizon=3),
     Case("claims, evidence came late", episode(draft(1, False), look(), SUBMIT), NO),
     Case("no claims, no evidence", episode(BLIND, draft(), SUBMIT), NO),
     Case(
@@ -261,6 +322,14 @@ def test_paper_verdict(event: MaturityEvent, case: Case):
 @pytest.mark.parametrize(("event", "case"), ROWS)
 def test_strict_verdict(event: MaturityEvent, case: Case):
     assert verdict(case, event, MaturityConfig.strict()) == (case.strict or case.paper)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_the_whole_table_at_once(preset: str):
+    cases = [(list(TABLE).index(event), case) for event, listed in TABLE.items() for case in listed]
+    found = at_once([(case.events, facts_of(case)) for _, case in cases], PRESETS[preset])
+    expected = [(case.strict if preset == "strict" else None) or case.paper for _, case in cases]
+    assert [verdicts[index] for (index, _), (_, verdicts) in zip(cases, found, strict=True)] == expected
 
 
 def test_events_that_contradict_the_termination_are_refused():

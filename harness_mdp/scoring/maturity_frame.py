@@ -65,11 +65,12 @@ def judge(steps: pl.DataFrame, facts: pl.DataFrame, config: MaturityConfig) -> p
     Raises:
         InputError: an episode whose events contradict its termination or its horizon.
     """
-    runs = facts.join(_traces(steps, config), on="episode_id", how="left", maintain_order="left").with_columns(
-        pl.col(
-            "steps", "tool_calls", "tool_calls_valid", "failures", "unanswered", "version", "final_claims"
-        ).fill_null(0),
-        submit=pl.when(pl.col("termination") == Termination.SUBMIT.value).then(pl.col("steps")),
+    counts = ("steps", "tool_calls", "tool_calls_valid", "failures", "unanswered", "version", "final_claims")
+    submitted = pl.col("termination") == Termination.SUBMIT.value
+    runs = (
+        facts.join(_traces(steps, config), on="episode_id", how="left", maintain_order="left")
+        .with_columns(pl.col(counts).fill_null(0))
+        .with_columns(submit=pl.when(submitted).then(pl.col("steps")))
     )
     _require_consistent(runs)
     verdicts = runs.select("episode_id", **{event.value: rule(config) for event, rule in _RULES.items()})
