@@ -114,6 +114,7 @@ CHECKS = [
     Case("an error of a check leaves the one before it", episode(draft(), check(), failed(Action.CHECK), SUBMIT), YES),
     Case("submitted on the last possible step", episode(draft(), check(), SUBMIT), YES, horizon=3),
     Case("a check of no version", episode(draft(), check(version=0), SUBMIT), YES, NO),
+    Case("no version, neither checked nor submitted", episode(check(version=0), SUBMIT), YES, NO),
     Case("not submitted", episode(draft(), check()), NO),
     Case("the version before was checked", episode(draft(), check(), revise(2), SUBMIT), YES, NO),
     Case(
@@ -185,6 +186,7 @@ TESTS = [
     Case("a run without results", episode(draft(), tool(ok=False), SUBMIT), NO, code=True),
     Case("a run without results leaves the one before", episode(draft(), ran(4), tool(), SUBMIT), YES, code=True),
     Case("a run on no version", episode(draft(), ran(4, version=0), SUBMIT), NO, code=True),
+    Case("no version, neither tested nor submitted", episode(ran(4, version=0), SUBMIT), NO, code=True),
     Case("submitted on the last possible step", episode(draft(), ran(4), SUBMIT), YES, code=True, horizon=3),
     Case("the tests passed and the tool failed, 1 step before", episode(draft(), bad_run(), SUBMIT), NO, code=True),
     Case("the same, exactly 2 steps before", episode(draft(), bad_run(), look(), SUBMIT), YES, code=True),
@@ -253,6 +255,7 @@ STOPS = [
         YES,
     ),
     Case("a check of no version", episode(draft(), check(version=0), SUBMIT), YES, NO),
+    Case("no version, neither checked nor submitted", episode(check(version=0), SUBMIT), YES, NO),
     Case("a check that ended in an error is none", episode(draft(), failed(Action.CHECK), SUBMIT), NO),
     Case("exactly 3 steps old", episode(draft(), check(), look(), look(), SUBMIT), YES),
     Case("4 steps old", episode(draft(), check(), look(), look(), look(), SUBMIT), NO),
