@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -62,7 +63,7 @@ class EpisodePlan:
     horizon: int
     budgets: Budgets
 
-    @property
+    @cached_property
     def id(self) -> str:
         """See `episode_id`."""
         return episode_id(self)
@@ -140,7 +141,8 @@ class _Caller:
         draw = DrawKey(self.plan.seed, self.plan.rollout, 0)
         request = Request(messages, purpose, task.id, task.hash, draw)
         content = request.content_key
-        request = replace(request, draw=replace(draw, occurrence=self.seen[content]))
+        if self.seen[content]:
+            request = replace(request, draw=replace(draw, occurrence=self.seen[content]))
         self.seen[content] += 1
         self.usage.calls += 1
         completion = await self.executor.complete(request)

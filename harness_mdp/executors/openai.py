@@ -15,11 +15,13 @@ from base64 import b64encode
 from collections.abc import Mapping
 from contextvars import ContextVar
 from urllib.parse import quote, unquote, urlsplit
+from urllib.request import getproxies
 
 import httpx2
 import openai
 
 from harness_mdp.errors import ConfigError
+from harness_mdp.executors.connections import ConnectionStack
 from harness_mdp.executors.failures import Failure, classify, make_fault
 from harness_mdp.executors.protocol import Completion, ExecutorStopped, Request, Sampling
 from harness_mdp.executors.reply import Price, read_reply
@@ -146,7 +148,9 @@ class OpenAIExecutor:
             base_url=url,
             max_retries=max_retries,
             http_client=openai.DefaultAsyncHttpxClient(
-                # The SDK keeps 100 connections alive at most; above that it would open a new one for most calls.
+                # A transport of our own would bypass a proxy named in the environment; the pool serves there, with as
+                # many connections alive as calls: the SDK's 100 would open a new one for most calls above that.
+                transport=None if not local and getproxies() else ConnectionStack(httpx2.create_ssl_context()),
                 limits=httpx2.Limits(max_connections=concurrency, max_keepalive_connections=concurrency),
                 timeout=httpx2.Timeout(timeout, connect=min(timeout, _CONNECT_SECONDS)),
                 auth=httpx2.BasicAuth(*login) if login else None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import Protocol
 
 from harness_mdp.errors import HarnessError
@@ -60,7 +61,7 @@ class DrawKey:
     """How-many-th identical request of the episode, from 0."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: it keeps its content key, which is asked for several times a call
 class Request:
     """One chat completion to make."""
 
@@ -70,7 +71,7 @@ class Request:
     task_hash: str
     draw: DrawKey
 
-    @property
+    @cached_property
     def content_key(self) -> str:
         """Hash of everything but the draw: two requests with the same one are identical."""
         return digest(

@@ -41,11 +41,12 @@ class SimulatedExecutor:
         self.profile = profile
         self._answers = answers
         self._difficulties = difficulties
+        self._fingerprint = f"simulated-{profile.name}-v{profile.version}-{profile.fingerprint}"
 
     @property
     def fingerprint(self) -> str:
         """Profile name, version and a hash of its figures."""
-        return f"simulated-{self.profile.name}-v{self.profile.version}-{self.profile.fingerprint}"
+        return self._fingerprint
 
     @property
     def simulated(self) -> bool:

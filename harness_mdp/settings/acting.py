@@ -28,6 +28,9 @@ __all__ = ["act"]
 SELF_REVIEW = "self_review"
 MAX_ARTIFACT_CHARS = 100_000
 
+_KEEPS_CLAIMS = frozenset({Action.CHECK, Action.SUBMIT})
+"""Actions that change neither artifact nor evidence, so that the claims and their support stay what they were."""
+
 
 async def act(setting: Setting, action: Action, workspace: Workspace, ask: Ask) -> Event:
     """Carry out `action` in `workspace` and report it.
@@ -38,14 +41,14 @@ async def act(setting: Setting, action: Action, workspace: Workspace, ask: Ask) 
     Raises:
         InfraFault, ExecutorStopped: passed through from `ask`.
     """
-    before = setting.claims(workspace) if workspace.artifact is not None else ()
+    before = () if action in _KEEPS_CLAIMS or workspace.artifact is None else setting.claims(workspace)
     try:
         event = await _act(setting, action, workspace, ask)
     except AgentFault as fault:
         return Event(action, Status.ERROR, fault.error, note=_one_line(str(fault)))
     except Unparsable as problem:
         return Event(action, Status.ERROR, EventError.PARSE, note=_one_line(str(problem)))
-    if workspace.artifact is None:
+    if action in _KEEPS_CLAIMS or workspace.artifact is None:
         return event
     after: tuple[Claim, ...] = setting.claims(workspace)
     return event if after == before else replace(event, claims=after)
@@ -78,16 +81,18 @@ def _gather(workspace: Workspace, items: Sequence[Evidence]) -> tuple[str, ...]:
 
 async def _call_tool(setting: Setting, workspace: Workspace, ask: Ask) -> Event:
     call = await setting.call_tool(workspace, ask)
-    workspace.tool_results.append((f"tool{len(workspace.tool_results) + 1}", call.text))
-    gathered = _gather(workspace, call.evidence)
-    if call.result.version:
-        workspace.problems = call.result.problems
-    return Event(Action.CALL_TOOL, evidence=gathered, tool=call.result)
+    result = replace(call.result, problems=tuple(map(_storable, call.result.problems)))
+    workspace.tool_results.append((f"tool{len(workspace.tool_results) + 1}", _storable(call.text)))
+    evidence = [Evidence(_storable(item.id), _storable(item.text)) for item in call.evidence]
+    gathered = _gather(workspace, evidence)
+    if result.version:
+        workspace.problems = result.problems
+    return Event(Action.CALL_TOOL, evidence=gathered, tool=result)
 
 
 async def _write(setting: Setting, purpose: Purpose, action: Action, workspace: Workspace, ask: Ask) -> Event:
     completion = await ask(purpose, setting.messages(purpose, workspace))
-    text = setting.parse(completion.text)
+    text = _storable(setting.parse(completion.text))
     if len(text) > MAX_ARTIFACT_CHARS:
         raise Unparsable(f"the reply holds {len(text)} characters; at most {MAX_ARTIFACT_CHARS} are kept")
     workspace.artifact = text
@@ -99,7 +104,7 @@ async def _write(setting: Setting, purpose: Purpose, action: Action, workspace: 
 async def _check(setting: Setting, workspace: Workspace, ask: Ask) -> Event:
     items = list(await setting.check_items(workspace))
     completion = await ask(Purpose.CHECK, setting.messages(Purpose.CHECK, workspace))
-    reviewed = review_problems(completion.text)
+    reviewed = review_problems(_storable(completion.text))
     note = ""
     if reviewed is None:
         note = "the self-review could not be read and does not count"
@@ -116,4 +121,9 @@ async def _check(setting: Setting, workspace: Workspace, ask: Ask) -> Event:
 
 
 def _one_line(text: str, limit: int = 200) -> str:
-    return " ".join(text.split())[:limit]
+    return " ".join(_storable(text).split())[:limit]
+
+
+def _storable(text: str) -> str:
+    """Without unpaired surrogates, which a reply can bring as JSON escapes: no file, hash or next prompt holds them."""
+    return text.encode("utf-8", "replace").decode()

@@ -10,6 +10,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 from harness_mdp.hashing import Json
@@ -43,6 +44,7 @@ def schedule_text(entries: Sequence[Entry]) -> str:
     return json.dumps({"schedule": rows}, ensure_ascii=False)
 
 
+@lru_cache(maxsize=1024)  # claims, check, tool and rubric all read the same draft
 def parse_schedule(reply: str) -> tuple[Entry, ...]:
     """The schedule in a model's reply: fenced, bare or amid text. The one with most entries counts, then the last.
 
