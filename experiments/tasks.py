@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from experiments.config import SettingConfig
@@ -47,6 +47,26 @@ def _first(tasks: Sequence[Task], limit: int) -> list[Task]:
     return sorted(tasks, key=lambda task: digest(["limit", task.hash]))[:limit]
 
 
+def _kept(tasks: Sequence[Task], config: SettingConfig) -> tuple[Task, ...]:
+    """The tasks of the configured difficulties and templates."""
+    kept = tuple(tasks)
+    for key, wanted, there in (
+        ("difficulties", config.difficulties, {task.difficulty for task in tasks}),
+        ("templates", config.templates, {task.template for task in tasks}),
+    ):
+        if wanted is None:
+            continue
+        if unknown := sorted(set(wanted) - there):
+            raise ConfigError(f"setting.{key} holds {unknown}; these tasks have {sorted(there)}")
+        kept = tuple(task for task in kept if getattr(task, _FIELDS[key]) in wanted)
+    if not kept:
+        raise ConfigError("setting.difficulties and setting.templates together leave no task")
+    return kept
+
+
+_FIELDS = {"difficulties": "difficulty", "templates": "template"}
+
+
 def load_tasks(config: SettingConfig, split_by: str = "task") -> TaskSet:
     """Open the setting and generate or read its tasks.
 
@@ -61,9 +81,15 @@ def load_tasks(config: SettingConfig, split_by: str = "task") -> TaskSet:
     path = Path(config.path) if config.path is not None else None
     store = setting.tasks(seed=config.seed, n=config.tasks, path=path)
     own = setting.budgets
+    kept = _kept(store.tasks, config)
     return TaskSet(
         setting=setting,
-        store=replace(store, tasks=split_tasks(store.tasks, by=split_by)),
+        store=TaskStore(
+            tasks=split_tasks(kept, by=split_by),
+            sealed={task.id: store.sealed[task.id] for task in kept},
+            answers=store.answers,
+            licence=store.licence,
+        ),
         limit=config.limit,
         horizon=config.horizon or setting.horizon,
         budgets=Budgets(config.tokens or own.tokens, config.usd if config.usd is not None else own.usd),
