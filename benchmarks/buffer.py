@@ -10,40 +10,22 @@ import json
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from time import perf_counter
 
 import numpy as np
 
+from benchmarks.table import REPEATS, Line, Report, text
 from buffers import ReplayBuffer, TrainingArrays
 from buffers.rows import to_table
 from buffers.writer import MAX_EPISODES
 from harness_mdp.mdp import Episode
 
-__all__ = ["Line", "measure"]
-
-REPEATS = 5
+__all__ = ["measure", "measure_episodes"]
 
 
-@dataclass(frozen=True)
-class Line:
-    """One measured quantity of ours and of the peer, in the same unit, and the ratio that was aimed at."""
-
-    name: str
-    unit: str
-    ours: float
-    peer: float
-    goal: float
-
-    @property
-    def ratio(self) -> float:
-        """How many times smaller or faster than the peer."""
-        return self.peer / self.ours
-
-
-def measure(episodes: Sequence[Episode], folder: Path) -> list[Line]:
+def measure_episodes(episodes: Sequence[Episode], folder: Path) -> list[Line]:
     """Bytes on disk and seconds from opening to arrays, for episodes of one setting, phase and split."""
     setting = episodes[0].setting
     lines = folder / "episodes.jsonl"
@@ -118,24 +100,28 @@ def timed_in_turn(ours: Callable[[], TrainingArrays], peer: Callable[[], Arrays]
     return median(seconds[0]), median(seconds[1])
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Measure and print a table."""
-    if arguments:
-        stored = ReplayBuffer(arguments[0])
+def measure(path: str | None = None) -> Report:
+    """Size and open-to-tensors of synthetic episodes, or of those collected in the buffer at `path`."""
+    if path is not None:
+        stored = ReplayBuffer(path)
         setting = str(stored.episodes_df(phase="collect", split="train")["setting"][0])
         episodes = list(stored.episodes(setting=setting, phase="collect", split="train"))
-        source = f"{len(episodes)} collected episodes of {setting}"
+        source = f"collected episodes of {setting}"
     else:
         from tests.episodes import episodes as make
 
         episodes = make(1600)
-        source = f"{len(episodes)} synthetic episodes"
-    print(f"{source}, {sum(len(e.steps) for e in episodes)} steps; median of {REPEATS}")
-    print(f"{'':34}{'unit':>15}{'ours':>10}{'JSON lines':>12}{'ratio':>8}{'goal':>6}")
+        source = "synthetic episodes"
     with tempfile.TemporaryDirectory() as folder:
-        for line in measure(episodes, Path(folder)):
-            print(f"{line.name:34}{line.unit:>15}{line.ours:10.1f}{line.peer:12.1f}{line.ratio:7.1f}x{line.goal:5.0f}x")
+        lines = measure_episodes(episodes, Path(folder))
+    steps = sum(len(episode.steps) for episode in episodes)
+    return Report(
+        title="buffer",
+        peer="the same episodes as JSON lines",
+        setup=f"{len(episodes)} {source}, {steps} steps; median of {REPEATS}",
+        lines=tuple(lines),
+    )
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    print(text(measure(*sys.argv[1:2])))

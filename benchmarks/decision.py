@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from benchmarks.peer import HIDDEN, bc_peer, paper_size, quiet_d3rlpy
+from benchmarks.table import REPEATS, Line, Report, text
 from controllers.config import DecisionRule
 from controllers.network import initial_weights
 from controllers.policy import ControllerPolicy
@@ -22,13 +23,12 @@ from harness_mdp.hashing import generator
 from harness_mdp.mdp import N_ACTIONS, Action, DecisionPoint, start
 from harness_mdp.runner import draw_action
 
-REPEATS = 5
 DECISIONS = 4000
 GOAL = 6.0
 
 
-def main() -> None:
-    """Measure and print a table."""
+def measure() -> Report:
+    """Microseconds of a decision, at the median and at the 99th percentile."""
     torch.set_num_threads(1)
     data = paper_size()
     weights = initial_weights(data.features.shape[1], HIDDEN, seed=0)
@@ -52,11 +52,16 @@ def main() -> None:
             found[name].append(np.percentile(latencies(call), (50, 99)))
     middle = {name: [1e6 * median(float(p[k]) for p in of[1:]) for k in (0, 1)] for name, of in found.items()}
     peer_p50, peer_p99 = middle.pop("peer")
-    print(f"{data.features.shape[1]} features, hidden {HIDDEN}; {DECISIONS} decisions; median of {REPEATS}")
-    print(f"{'':42}{'unit':>9}{'ours':>9}{'d3rlpy':>9}{'ratio':>8}{'goal':>6}")
+    lines: list[Line] = []
     for name, (p50, p99) in middle.items():
-        print(f"{name:42}{'us p50':>9}{p50:9.1f}{peer_p50:9.1f}{peer_p50 / p50:7.1f}x{GOAL:5.0f}x")
-        print(f"{'':42}{'us p99':>9}{p99:9.1f}{peer_p99:9.1f}")
+        lines.append(Line(name, "us at p50", p50, peer_p50, GOAL))
+        lines.append(Line(name, "us at p99", p99, peer_p99, None))
+    return Report(
+        title="decision",
+        peer="d3rlpy's predict",
+        setup=f"{data.features.shape[1]} features, hidden {HIDDEN}; {DECISIONS} decisions; median of {REPEATS}",
+        lines=tuple(lines),
+    )
 
 
 def latencies(call: Callable[[int], object]) -> list[float]:
@@ -70,4 +75,4 @@ def latencies(call: Callable[[int], object]) -> list[float]:
 
 
 if __name__ == "__main__":
-    main()
+    print(text(measure()))

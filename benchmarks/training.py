@@ -18,12 +18,12 @@ import numpy as np
 import torch
 
 from benchmarks.peer import BATCH, HIDDEN, LEARNING_RATE, bc_peer, paper_size, quiet_d3rlpy
+from benchmarks.table import REPEATS, Line, Report, text
 from controllers.config import AWConfig, Method
 from controllers.data import StepArrays
 from controllers.training import ModelPlan, TrainResult, step_weights, train, train_many
 from harness_mdp.mdp import N_ACTIONS
 
-REPEATS = 5
 EPOCHS = 20
 STACK = 9
 """Models in the stacked line: three methods of three seeds."""
@@ -31,8 +31,8 @@ GOAL = 3.0
 PEER = "d3rlpy"
 
 
-def main() -> None:
-    """Measure and print a table."""
+def measure() -> Report:
+    """Seconds of wall and of CPU that training one model takes."""
     torch.set_num_threads(1)
     d3rlpy = quiet_d3rlpy()
     data = paper_size()
@@ -69,18 +69,21 @@ def main() -> None:
             wall, cpu = perf_counter(), process_time()
             fitted[name] = job()
             spent[name].append(((perf_counter() - wall) / models, (process_time() - cpu) / models))
-    require_learned(data, fitted["behaviour cloning, one model"], fitted[PEER])
+    fits = require_learned(data, fitted["behaviour cloning, one model"], fitted[PEER])
     middle = {name: [median(run[k] for run in runs[1:]) for k in (0, 1)] for name, runs in spent.items()}
     peer = middle.pop(PEER)
-    print(
-        f"{len(data.returns)} episodes, {len(data.action)} steps, {EPOCHS} epochs of {steps_per_epoch} batches of "
-        f"{BATCH}, hidden {HIDDEN}; torch {torch.__version__}, 1 thread; median of {REPEATS}"
-    )
-    print(f"{'':42}{'unit':>9}{'ours':>9}{'d3rlpy':>9}{'ratio':>8}{'goal':>6}")
+    lines: list[Line] = []
     for name, ours in middle.items():
-        for k, unit in enumerate(("s", "s of CPU")):
-            goal = f"{GOAL:5.0f}x" if k == 0 else ""
-            print(f"{name if k == 0 else '':42}{unit:>9}{ours[k]:9.3f}{peer[k]:9.3f}{peer[k] / ours[k]:7.1f}x{goal}")
+        lines.append(Line(name, "s", ours[0], peer[0], GOAL))
+        lines.append(Line(name, "s of CPU", ours[1], peer[1], None))
+    return Report(
+        title="training",
+        peer="d3rlpy's DiscreteBC(beta=0)",
+        setup=f"{len(data.returns)} episodes, {len(data.action)} steps, {EPOCHS} epochs of {steps_per_epoch} batches "
+        f"of {BATCH}, hidden {HIDDEN}, 1 torch thread; negative log-likelihood under the legal masks: ours "
+        f"{fits[0]:.3f}, d3rlpy {fits[1]:.3f}; median of {REPEATS}",
+        lines=tuple(lines),
+    )
 
 
 def as_dataset(d3rlpy: ModuleType, data: StepArrays) -> Any:
@@ -97,7 +100,7 @@ def as_dataset(d3rlpy: ModuleType, data: StepArrays) -> Any:
     )
 
 
-def require_learned(data: StepArrays, ours: TrainResult, peer: Any) -> None:
+def require_learned(data: StepArrays, ours: TrainResult, peer: Any) -> list[float]:
     """Both must fit the actions alike once the same masks are put on both, or the comparison means nothing."""
     features, mask = torch.from_numpy(data.features), torch.from_numpy(data.mask)
     net = {name: torch.from_numpy(array) for name, array in ours.weights.tensors().items()}
@@ -108,10 +111,10 @@ def require_learned(data: StepArrays, ours: TrainResult, peer: Any) -> None:
         torch.nn.functional.cross_entropy(z.masked_fill(~mask, -torch.inf), torch.from_numpy(data.action)).item()
         for z in (mine, theirs)
     ]
-    print(f"negative log-likelihood under the legal masks: ours {fits[0]:.3f}, d3rlpy {fits[1]:.3f}")
     if fits[0] > fits[1] + 0.02:
         raise AssertionError("ours fits worse than the peer")
+    return fits
 
 
 if __name__ == "__main__":
-    main()
+    print(text(measure()))

@@ -18,6 +18,7 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 Body = dict[str, Any]
@@ -196,9 +197,18 @@ class _Connection(asyncio.Protocol):
             self._transport.close()
 
 
-async def _main(port: int, latency: float, text: str | None) -> None:
-    fixed = None if text is None else completion(text)
-    server = Loopback(echo if fixed is None else fixed, latency=latency)
+def by_seed(replies: Mapping[str, Body]) -> Behaviour:
+    """Replies recorded before: seed of the request, as text -> `completion` arguments; a seed not among them fails."""
+    answers = {int(seed): completion(**reply) for seed, reply in replies.items()}
+
+    def answer(body: Body, _: int) -> Answer:
+        return answers.get(body["seed"]) or failure(404, f"no reply was recorded for seed {body['seed']}")
+
+    return answer
+
+
+async def _main(port: int, latency: float, behaviour: Behaviour | Answer) -> None:
+    server = Loopback(behaviour, latency=latency)
     server.record = False
     running = await server.serve(port)
     print(f"base_url={server.base_url}", flush=True)
@@ -210,7 +220,14 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m tests.loopback", description=__doc__)
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--latency-ms", type=float, default=0.0)
-    parser.add_argument("--text", help="answer every call with this text")
+    given = parser.add_mutually_exclusive_group()
+    given.add_argument("--text", help="answer every call with this text")
+    given.add_argument("--replies", type=Path, help="JSON file: seed of the request -> arguments of `completion`")
     options = parser.parse_args()
+    answering: Behaviour | Answer = echo
+    if options.text is not None:
+        answering = completion(options.text)
+    elif options.replies is not None:
+        answering = by_seed(json.loads(options.replies.read_text(encoding="utf-8")))
     with suppress(KeyboardInterrupt):
-        asyncio.run(_main(options.port, options.latency_ms / 1000, options.text))
+        asyncio.run(_main(options.port, options.latency_ms / 1000, answering))
