@@ -259,6 +259,8 @@ class VerifyConfig:
     """`python -m harness_mdp.verify`."""
 
     buffer: str = MISSING
+    settings: list[str] = field(default_factory=list[str])
+    """MODULE:CLASS of settings in the buffer that are neither ours nor registered."""
 
 
 @dataclass

@@ -18,9 +18,10 @@ def _verify(config: VerifyConfig) -> int:
 
     presets = (MaturityConfig.paper(), MaturityConfig.strict())
     buffer = ReplayBuffer(config.buffer)
+    own = {setting.name: setting for setting in map(open_setting, config.settings)}
     report = verify(
         buffer,
-        open_setting,
+        lambda name: own.get(name) or open_setting(name),
         policy_for=behaviour_policies(buffer),
         rescore=lambda episode, setting: score_episode(episode, setting, presets),
     )

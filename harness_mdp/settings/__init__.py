@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.metadata import entry_points
 from typing import cast
 
 from harness_mdp.errors import ConfigError
@@ -23,13 +24,25 @@ SETTINGS: dict[str, str] = {
 """Name -> `module:class`; the class is made without arguments."""
 
 
+ENTRY_POINTS = "harness_mdp.settings"
+"""Group under which another package registers settings of its own."""
+
+
 def open_setting(name: str) -> Setting:
-    """The setting `name`.
+    """The setting `name`: one of ours, one that an installed package registers, or `MODULE:CLASS`.
 
     Raises:
-        ConfigError: there is no such setting.
+        ConfigError: there is no such setting, or it cannot be imported.
     """
-    if name not in SETTINGS:
-        raise ConfigError(f"unknown setting {name!r}; expected one of {', '.join(sorted(SETTINGS))}")
-    module, _, cls = SETTINGS[name].partition(":")
-    return cast("type[Setting]", getattr(import_module(module), cls))()
+    registered = {point.name: point.value for point in entry_points(group=ENTRY_POINTS)}
+    place = name if ":" in name else SETTINGS.get(name) or registered.get(name)
+    if place is None:
+        known = ", ".join(sorted({*SETTINGS, *registered}))
+        raise ConfigError(f"unknown setting {name!r}; expected one of {known}, or MODULE:CLASS")
+    module, _, cls = place.partition(":")
+    try:
+        return cast("type[Setting]", getattr(import_module(module), cls))()
+    except (ImportError, AttributeError) as problem:
+        raise ConfigError(
+            f"setting {name!r} cannot be opened ({problem}); expected MODULE:CLASS that Python can import from here"
+        ) from problem
