@@ -5,30 +5,30 @@ from __future__ import annotations
 from pathlib import Path
 
 from experiments.config import DemoConfig, PortfolioPolicyConfig, SettingConfig, SimulatedConfig, StudyConfig
+from experiments.evaluation import Evaluation
 from experiments.study import run_study
 
 __all__ = ["main"]
 
 
 def _demo(config: DemoConfig) -> int:
-    from experiments.printing import print_demo, print_headline
+    from experiments.printing import print_collection, print_demo, print_headline
 
-    studies = []
+    evaluations: list[Evaluation] = []
     for name in config.settings:
         print_headline(f"{name}: collect, train, evaluate with the simulated executor ({config.profile})")
-        studies.append(
-            run_study(
-                StudyConfig(
-                    setting=SettingConfig(name=name),
-                    executor=SimulatedConfig(profile=config.profile),
-                    policy=PortfolioPolicyConfig(),
-                    root=str(Path(config.root) / name),
-                    rollouts=config.rollouts,
-                    eval_rollouts=config.eval_rollouts,
-                )
-            )
+        study = StudyConfig(
+            setting=SettingConfig(name=name),
+            executor=SimulatedConfig(profile=config.profile),
+            policy=PortfolioPolicyConfig(),
+            root=str(Path(config.root) / name),
+            rollouts=config.rollouts,
+            eval_rollouts=config.eval_rollouts,
         )
-    print_demo(config, studies)
+        done = run_study(study)
+        print_collection(str(done.buffer), done.collection)
+        evaluations.append(done.evaluation)
+    print_demo(config, evaluations)
     return 0
 
 

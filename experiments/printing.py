@@ -27,7 +27,6 @@ if TYPE_CHECKING:  # torch, pandas and d3rlpy are loaded by the command that nee
     )
     from experiments.evaluation import Evaluation
     from experiments.scoring import EventRate, Scoring
-    from experiments.study import Study
     from experiments.training import Training
 
 __all__ = [
@@ -65,7 +64,7 @@ def _facts(rows: Sequence[tuple[str, str]]) -> None:
     _console().print(table, highlight=False)
 
 
-def print_collection(config: CollectConfig, collection: Collection) -> None:
+def print_collection(buffer: str, collection: Collection) -> None:
     """Episodes by status, mean return, slack, action coverage, where things were written."""
     from buffers import ReplayBuffer
     from experiments.summary import summarise
@@ -79,7 +78,7 @@ def print_collection(config: CollectConfig, collection: Collection) -> None:
             f"{outcome.infra_missing} infra_missing",
         ),
     ]
-    summary = summarise(ReplayBuffer(config.buffer), collection.episode_ids)
+    summary = summarise(ReplayBuffer(buffer), collection.episode_ids)
     if summary is not None:
         slack = "no task has two episodes" if summary.slack is None else f"{summary.slack:.3f}"
         cost = "unknown price" if summary.cost_usd is None else f"${summary.cost_usd:.4f}"
@@ -91,11 +90,11 @@ def print_collection(config: CollectConfig, collection: Collection) -> None:
             ("", "(share of the steps where the action was legal)"),
             ("steps, tokens, cost", f"{summary.mean_steps:.1f} a episode, {summary.tokens:,}, {cost}"),
         ]
-    rows.append(("buffer", f"{config.buffer} (run {collection.run})"))
+    rows.append(("buffer", f"{buffer} (run {collection.run})"))
     if outcome.stopped:
         rows.append(("stopped", f"{outcome.stopped}; the same command with a higher limit goes on"))
     if outcome.infra_missing:
-        rows.append(("missing", f"see {Path(config.buffer) / '_harness'}; the same command tries them again"))
+        rows.append(("missing", f"see {Path(buffer) / '_harness'}; the same command tries them again"))
     _facts(rows)
 
 
@@ -182,19 +181,18 @@ def _print_comparison(comparison: Comparison, judged: Sequence[Verdict], *, even
         console.print(verdict.sentence(), highlight=False)
 
 
-def print_study(config: StudyConfig, study: Study) -> None:
+def print_study(config: StudyConfig, evaluation: Evaluation) -> None:
     """The comparison of one cell."""
     from experiments.evaluation import comparison_of, verdicts_of
 
-    _print_comparison(comparison_of([study.evaluation]), verdicts_of([study.evaluation]))
+    _print_comparison(comparison_of([evaluation]), verdicts_of([evaluation]))
     _facts([("study", config.root)])
 
 
-def print_demo(config: DemoConfig, studies: Sequence[Study]) -> None:
+def print_demo(config: DemoConfig, evaluations: Sequence[Evaluation]) -> None:
     """The settings side by side."""
     from experiments.evaluation import comparison_of, verdicts_of
 
-    evaluations = [study.evaluation for study in studies]
     _print_comparison(comparison_of(evaluations), verdicts_of(evaluations))
     _facts(
         [

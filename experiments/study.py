@@ -89,7 +89,7 @@ def _study(config: StudyConfig) -> int:
     from experiments.printing import print_study
 
     study = run_study(config)
-    print_study(config, study)
+    print_study(config, study.evaluation)
     missing = study.collection.outcome.infra_missing + study.evaluation.outcome.infra_missing
     return 1 if missing else 0
 

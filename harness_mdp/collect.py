@@ -16,7 +16,7 @@ def _collect(config: CollectConfig) -> int:
         print_dry_run(config, dry_run(config))
         return 0
     collection = collect(config)
-    print_collection(config, collection)
+    print_collection(config.buffer, collection)
     return 1 if collection.outcome.infra_missing else 0
 
 
