@@ -10,7 +10,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
 
 import numpy as np
 
@@ -94,7 +93,7 @@ class Epsilon:
         _check_epsilon(self.name, self.epsilon)
         object.__setattr__(self, "explore", _explore(self.name, self.explore))
 
-    @cached_property
+    @property
     def fingerprint(self) -> str:
         """π, ε and R."""
         return digest(["epsilon", 1, self.inner.fingerprint, float(self.epsilon), self.explore.value], 16)
@@ -156,7 +155,7 @@ class Portfolio:
                 "Change a weight or epsilon so that they do"
             )
 
-    @cached_property
+    @property
     def fingerprint(self) -> str:
         """Members with their weights (in any order), ε and R."""
         members = sorted([policy.fingerprint, float(weight)] for policy, weight in self.members)
