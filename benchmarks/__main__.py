@@ -47,7 +47,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def split_at_marks(file: Path) -> tuple[str, str]:
-    """What stands before and after the marks of `file`; a message and exit code 2 where they are missing."""
+    """What stands before and after the marks of `file`; a message and exit code 1 where they are missing."""
     content = file.read_text(encoding="utf-8") if file.exists() else ""
     before, begin, rest = content.partition(BEGIN)
     _, end, after = rest.partition(END)
