@@ -15,7 +15,9 @@ __all__ = ["Unparsable", "bracketed_ids", "compose", "fenced", "read_sections", 
 
 _SECTION = re.compile(r"^=== (Task|Evidence|Tool results|Draft|Problems|Instructions) ===$", re.MULTILINE)
 _BRACKETED = re.compile(r"^\[([^\]\n]+)\]", re.MULTILINE)
-_FENCE = re.compile(r"```[^\n`]*\n(.*?)(?:\n?```|\Z)", re.DOTALL)
+# Three backticks or more; as many close it, unless an info string follows: then another fence opens inside.
+_FENCE = re.compile(r"(?<!`)(`{3,}+)[^\n`]*+\n(.*?)(?:\n?(?<!`)\1`*+(?!\w)|\Z)", re.DOTALL)
+_MAX_NESTING = 3
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+(.+)$", re.MULTILINE)
 
 
@@ -75,11 +77,17 @@ def bracketed_ids(section: str) -> tuple[str, ...]:
 def fenced(reply: str) -> str:
     """Text of the longest code fence (an unclosed one counts, as truncated output has it), else the whole reply.
 
+    Of fences inside one another the innermost counts. Windows line ends become plain ones.
+
     Raises:
         Unparsable: the reply is empty.
     """
-    blocks = [match[1] for match in _FENCE.finditer(reply)]
-    text = max(blocks, key=len).strip("\n") if blocks else reply.strip()
+    text = reply.replace("\r\n", "\n").strip()
+    for _ in range(_MAX_NESTING):
+        blocks = [match[2] for match in _FENCE.finditer(text)]
+        if not blocks:
+            break
+        text = max(blocks, key=len).strip("\n")
     if not text.strip():
         raise Unparsable("the reply is empty")
     return text

@@ -31,7 +31,7 @@ _BROKEN = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 # `Answer: 12` on a line of its own, how a model answers that writes no SQL; several values are parted by semicolons.
-_ANSWER = re.compile(r"^\W*(?:the\s+)?answer(?:\s+is)?\s*[:=]\s*(\S.*)$", re.IGNORECASE | re.MULTILINE)
+_ANSWER = re.compile(r"^[^\w\n]*(?:the\s+)?answer(?:\s+is)?\s*[:=]\s*(\S.*)$", re.IGNORECASE | re.MULTILINE)
 _MAX_CHARS = 20_000
 """Of a reply that holds no JSON, the part that is searched for SQL."""
 _MAX_ANSWER = 1_000

@@ -22,6 +22,9 @@ MAX_ANSWER_CHARS: Final = 120
 MAX_ANSWERS: Final = 6
 _MAX_TRIES: Final = 100
 
+_MAX_CLEANED: Final = 2_000
+"""Characters of a line that are looked at; cleaning takes one pass for each label that stands before another."""
+
 _SESSION: Final = re.compile(r"\b(?:hit[-_ ]?)?(?:S|session[-_ #]{0,2})0*(\d{1,4})\b", re.IGNORECASE)
 _DATE: Final = re.compile(r"\b(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})\b")
 _BRACKETED: Final = re.compile(r"[\[(]([^\[\]()]*)[\])]?")
@@ -99,11 +102,13 @@ def _from_json(text: str) -> Iterator[Finding]:
         if start < 0:
             return
         try:
-            value, at = decoder.raw_decode(text, start)
+            value, end = decoder.raw_decode(text, start)
+            found = list(_from_value(value))
         except (ValueError, RecursionError):  # no JSON here, a number too long, nested too deep
             at = start + 1
             continue
-        yield from _from_value(value)
+        at = end
+        yield from found
 
 
 def _from_value(value: Json) -> Iterator[Finding]:
@@ -174,7 +179,7 @@ def _date(text: str) -> str:
 
 def _clean(answer: str) -> str:
     """One line without label, bullet, source, quotes, and punctuation at the ends; cleaning twice changes nothing."""
-    line, before = answer.encode("utf-8", "replace").decode(), None
+    line, before = answer[:_MAX_CLEANED].encode("utf-8", "replace").decode(), None
     while line != before:
         before = line
         line = _LABEL.sub("", _ANSWER_LABEL.sub("", _NUMBERED.sub("", " ".join(line.split()))))

@@ -47,7 +47,7 @@ _WORDS: Final[Mapping[str, str]] = {
 }  # fmt: skip
 """Tool by the words that models have for it."""
 _LINE = re.compile(
-    r"^\W*(?:(?:tool|call|action)\W+)?"
+    r"^[^\w\n]*(?:(?:tool|call|action)\W+)?"
     rf"(?P<tool>{'|'.join(sorted(_WORDS, key=len, reverse=True))})(?:[*_`\s]*:|\s*(?P<open>\())(?P<arguments>.*)$",
     re.IGNORECASE | re.MULTILINE,
 )

@@ -35,7 +35,8 @@ _FENCE = re.compile(r"```[^\n`]*\n(.*?)(?:\n?```|\Z)", re.DOTALL)
 _WITH_UNIT = re.compile(rf"(?:[A-Z]{{3}}\s*|[$€£]\s*)?(-?\s*(?:{NUMBER}))\s*(?:[%°$€£]|[A-Za-z/°]{{1,12}})?\.?")
 _ISO = re.compile(r"(\d{4}-\d\d-\d\d)(?:[T ,]+(?:at )?(\d\d:\d\d)(?::00(?:\.0+)?)?Z?)?")
 _LINE = re.compile(
-    r"^[\s*_#>-]*(?:the\s+)?(?:final\s+)?answer[\s*_]*(?::|\bis\b)[\s*_`]*(.+?)[\s*_`.]*$", re.IGNORECASE | re.MULTILINE
+    r"^[ \t*_#>-]*(?:the\s+)?(?:final\s+)?answer[\s*_]*(?::|\bis\b)[\s*_`]*(.+?)[\s*_`.]*$",
+    re.IGNORECASE | re.MULTILINE,
 )
 _PAIR = re.compile(r'"([^"\\\n]{1,60})"\s*:\s*("(?:[^"\\]|\\.)*"|-?[\d.]+(?:[eE][-+]?\d+)?)(?=\s*[,}\n])')
 _REFUSAL = re.compile(

@@ -16,6 +16,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 
 from harness_mdp.hashing import Json
 from harness_mdp.settings.prompts import Unparsable, fenced
@@ -25,11 +26,14 @@ __all__ = ["MAX_ANSWER_CHARS", "Draft", "normalised", "parse_draft", "read_draft
 MAX_ANSWER_CHARS = 200
 """A longer answer is no answer to a question that asks for a name or a year."""
 
+_MAX_STARTS = 50
+"""Opening braces that are tried as the start of the JSON."""
+
 _ID = re.compile(r"\b(?:doc|hit)[-_ ]?0*(\d+)\b", re.IGNORECASE)
 _BRACKETED = re.compile(r"[\[(][^\[\]()]*\b(?:doc|hit|source)\b[^\[\]()]*[\])]", re.IGNORECASE)
-_ANSWER = re.compile(r"^[\W_]*answer[*_\s]*:[*_\s]*(.*)$", re.IGNORECASE | re.MULTILINE)
-_SOURCES = re.compile(r"^[\W_]*(?:sources?|citations?)[*_\s]*:(.*)$", re.IGNORECASE | re.MULTILINE)
-_INLINE_SOURCES = re.compile(r"[\s.;,(]*\b(?:sources?|citations?)\s*:.*$", re.IGNORECASE)
+_ANSWER = re.compile(r"^(?:[^\w\n]|_)*answer[*_\s]*:[*_\s]*(.*)$", re.IGNORECASE | re.MULTILINE)
+_SOURCES = re.compile(r"^(?:[^\w\n]|_)*(?:sources?|citations?)[*_\s]*:(.*)$", re.IGNORECASE | re.MULTILINE)
+_INLINE_SOURCES = re.compile(r"(?<![\s.;,(])[\s.;,(]*\b(?:sources?|citations?)\s*:.*$", re.IGNORECASE)
 _REFUSAL = re.compile(
     r"\b(?:sorry|as an ai|(?:i|we) (?:can(?:no|')t|am unable|do(?: no|n')t (?:know|have)|would need|need more)"
     r"|(?:not|no|insufficient) (?:enough )?information)\b",
@@ -94,9 +98,9 @@ def says(text: str, phrase: str) -> bool:
 def _from_json(text: str) -> Draft | None:
     """The first JSON object with an answer; one that is cut off after the answer counts."""
     decoder = json.JSONDecoder()
-    for start in (match.start() for match in re.finditer(r"\{", text)):
+    for match in islice(re.finditer(r"\{", text), _MAX_STARTS):
         try:
-            value, _ = decoder.raw_decode(text, start)
+            value, _ = decoder.raw_decode(text, match.start())
         except (ValueError, RecursionError):
             continue
         if (found := _from_object(value)) is not None:

@@ -19,6 +19,9 @@ __all__ = ["Call", "Draft", "Ran", "call_json", "parse_draft", "play", "read_dra
 _MAX_STARTS = 50
 """Opening brackets that are tried as the start of the JSON; a reply with more is no answer."""
 
+_MAX_NESTING = 20
+"""Levels of lists and objects; the tools need five, and every reader of a stored draft can follow so many."""
+
 
 @dataclass(frozen=True, slots=True)
 class Call:
@@ -70,6 +73,8 @@ def parse_draft(reply: str) -> str:
     if not isinstance(respond, str):
         raise Unparsable("`respond` is no text")
     listed = [_call(value, number) for number, value in enumerate(cast("list[Json]", calls), start=1)]
+    if _deep(listed):
+        raise Unparsable(f"the arguments are nested more than {_MAX_NESTING} deep")
     text = canonical_json({"calls": listed, "respond": respond.strip()})
     return text.encode("utf-8", "replace").decode()  # unpaired surrogates cannot be stored
 
@@ -120,6 +125,19 @@ def _call(value: Json, number: int) -> Json:
     if not isinstance(arguments, dict):
         raise Unparsable(f"the arguments of call {number} are no JSON object")
     return {"arguments": arguments, "name": value["name"].strip()}
+
+
+def _deep(value: Json) -> bool:
+    """Whether more than `_MAX_NESTING` levels are in one another."""
+    level: list[Json] = [value]
+    for _ in range(_MAX_NESTING):
+        inner: list[Json] = []
+        for item in level:
+            inner += item.values() if isinstance(item, dict) else item if isinstance(item, list) else ()
+        if not inner:
+            return False
+        level = inner
+    return True
 
 
 @lru_cache(maxsize=4096)
