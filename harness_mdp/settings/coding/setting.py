@@ -47,7 +47,7 @@ class Coding:
     """100 generated problems of 14 families; see `tasks`."""
 
     name: str = "coding"
-    version: int = 1
+    version: int = 2
     horizon: int = 10
     budgets: Budgets = Budgets(tokens=20_000)
     rules: LegalRules = LegalRules(offers_retrieve=False, tool_needs=Needs.ARTIFACT)

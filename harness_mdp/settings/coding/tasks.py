@@ -2,12 +2,14 @@
 
 A difficulty is a number of optional rules, so of places to go wrong: easy 3 slots, standard 4 or 5, hard 6 or 7.
 Tests are drawn from a pool of inputs on which the reference and every single fault were run, such that each
-fault fails at least one hidden test, and two where the pool has them. Visible tests are drawn blindly, and catch
-only some of the faults.
+fault fails at least one hidden test, and two where the pool has them, and that no one value is expected by half of
+them: a function that always returns it is no half of a solution. Visible tests are drawn blindly, and catch only
+some of the faults.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -144,7 +146,7 @@ def _sample(draw: Draw, options: Sequence[T], count: int) -> list[T]:
 
 
 def _tests(problem: Problem, draw: Draw) -> Tests | None:
-    """Visible and hidden tests, or None when some fault shows on too few inputs of the pool."""
+    """Visible and hidden tests; None when a fault shows on too few inputs of the pool, or one value is too common."""
     pool = list({canonical_json(call): call for call in (problem.make(draw) for _ in range(POOL))}.values())
     expected = _evaluate(problem.text.reference, problem.family.name, pool)
     faults = [_evaluate(text, problem.family.name, pool) for text in single_faults(problem.text)]
@@ -161,6 +163,8 @@ def _tests(problem: Problem, draw: Draw) -> Tests | None:
         hidden += [i for i in usable if i not in hidden][: max(0, missing)]
     hidden += [i for i in range(len(pool)) if i not in visible and i not in hidden][: max(0, HIDDEN - len(hidden))]
     if len(visible) < VISIBLE or len(hidden) != HIDDEN:
+        return None
+    if 2 * max(Counter(canonical_json([expected[i]]) for i in hidden).values()) >= HIDDEN:
         return None
     order = [int(i) for i in draw.rng.permutation(HIDDEN)]
     cases: list[Json] = [{"args": call, "expected": want} for call, want in zip(pool, expected, strict=True)]
