@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from harness_mdp.settings.research.draft import says
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
-    from sklearn.feature_extraction.text import TfidfVectorizer
+from harness_mdp.settings.similarity import Corpus
 
 __all__ = ["mentioned", "rank"]
 
@@ -19,20 +15,13 @@ _CORPORA = 256
 
 
 @lru_cache(maxsize=_CORPORA)
-def _fit(passages: tuple[str, ...]) -> tuple[TfidfVectorizer, csr_matrix]:
-    from sklearn.feature_extraction.text import TfidfVectorizer  # loads for a second, so only when used
-
-    vectorizer = TfidfVectorizer(stop_words="english", sublinear_tf=True)
-    return vectorizer, vectorizer.fit_transform(passages)
+def _fit(passages: tuple[str, ...]) -> Corpus:
+    return Corpus(passages)
 
 
 def rank(query: str, passages: Sequence[str]) -> list[int]:
     """Indices of all passages, most similar to `query` (cosine of TF-IDF) first; ties in corpus order."""
-    from sklearn.metrics.pairwise import linear_kernel
-
-    vectorizer, matrix = _fit(tuple(passages))
-    similarity = linear_kernel(vectorizer.transform([query]), matrix)[0]
-    return sorted(range(len(passages)), key=lambda i: (-round(float(similarity[i]), 9), i))
+    return _fit(tuple(passages)).ranked(query)
 
 
 def mentioned(titles: Sequence[str], text: str) -> list[str]:
