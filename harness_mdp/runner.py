@@ -40,6 +40,7 @@ from harness_mdp.mdp import (
 )
 from harness_mdp.scoring.rubric import RubricScore, Scorer
 from harness_mdp.settings.acting import act
+from harness_mdp.settings.prompts import without_thinking
 from harness_mdp.settings.protocol import Setting, Workspace
 from harness_mdp.settings.scripts import decision_point
 from harness_mdp.settings.tasks import Task
@@ -147,7 +148,7 @@ class _Caller:
         self.usage.calls += 1
         completion = await self.executor.complete(request)
         self.usage.book(completion)
-        return completion
+        return replace(completion, text=without_thinking(completion.text))
 
 
 async def run_episode(plan: EpisodePlan, executor: Executor, scorer: Scorer) -> Episode:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from harness_mdp.executors.protocol import Message
 
-__all__ = ["Unparsable", "bracketed_ids", "compose", "fenced", "read_sections", "review_problems"]
+__all__ = ["Unparsable", "bracketed_ids", "compose", "fenced", "read_sections", "review_problems", "without_thinking"]
 
 _SECTION = re.compile(r"^=== (Task|Evidence|Tool results|Draft|Problems|Instructions) ===$", re.MULTILINE)
 _BRACKETED = re.compile(r"^\[([^\]\n]+)\]", re.MULTILINE)
@@ -72,6 +72,14 @@ def read_sections(messages: Sequence[Message]) -> dict[str, str]:
 def bracketed_ids(section: str) -> tuple[str, ...]:
     """Ids of the items of an Evidence or Tool results section, in order."""
     return tuple(match[1] for match in _BRACKETED.finditer(section))
+
+
+def without_thinking(reply: str) -> str:
+    """`reply` less the reasoning that some models put before it, `<think> ... </think>`; one left open has no reply."""
+    head, opened, rest = reply.partition("<think>")
+    if not opened or head.strip():
+        return reply
+    return rest.partition("</think>")[2]
 
 
 def fenced(reply: str) -> str:
