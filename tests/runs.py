@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
@@ -18,7 +19,8 @@ from harness_mdp.settings import SETTINGS, open_setting
 from harness_mdp.settings.protocol import Setting
 from harness_mdp.settings.tasks import Sealed, Task, TaskStore
 
-SETTING_NAMES = sorted(SETTINGS)
+SETTING_NAMES = [*sorted(SETTINGS), *os.environ.get("HARNESS_MDP_SETTINGS", "").split()]
+"""Ours, and those that docs/adding_a_setting.md says how to add."""
 
 
 @cache

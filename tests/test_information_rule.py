@@ -11,9 +11,9 @@ import pytest
 from controllers.exploration import Uniform
 from harness_mdp.executors.protocol import Purpose
 from harness_mdp.mdp import Episode
-from harness_mdp.settings import SETTINGS, open_setting
+from harness_mdp.settings import open_setting
 from harness_mdp.settings.tasks import Sealed, TaskStore
-from tests.runs import run, simulated
+from tests.runs import SETTING_NAMES, run, simulated
 from tests.scripted import RecordingExecutor, ScriptedExecutor
 
 DRAFTS = {
@@ -66,7 +66,7 @@ def assert_same_course(one: Episode, two: Episode) -> None:
         assert getattr(one, name) == getattr(two, name), name
 
 
-@pytest.mark.parametrize("name", sorted(set(SETTINGS) - {"tabular"}))
+@pytest.mark.parametrize("name", SETTING_NAMES)
 def test_sealed_values_decide_returns_and_nothing_else(name: str) -> None:
     setting = open_setting(name)
     store = setting.tasks(seed=0, n=10, path=None)

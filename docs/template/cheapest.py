@@ -11,7 +11,6 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from harness_mdp.errors import ConfigError
 from harness_mdp.executors.protocol import Message, Purpose
 from harness_mdp.features import FeatureSchema
 from harness_mdp.hashing import generator
@@ -20,7 +19,7 @@ from harness_mdp.settings.prompts import Unparsable, compose, fenced
 from harness_mdp.settings.protocol import Ask, CheckItem, Criterion, Evidence, Script, ToolCall, Workspace
 from harness_mdp.settings.scripts import SCRIPTS, make_more_evidence
 from harness_mdp.settings.slots import Slot, SlottedText
-from harness_mdp.settings.tasks import Answer, Sealed, Task, TaskStore
+from harness_mdp.settings.tasks import Answer, Sealed, Task, TaskStore, difficulties, expect_generated
 
 PRODUCTS = ("oats", "rice", "lentils", "flour", "sugar", "beans", "barley", "salt")
 SIZES = {"easy": 3, "standard": 5, "hard": 8}
@@ -47,11 +46,8 @@ class Cheapest:
 
     def tasks(self, *, seed: int, n: int, path: Path | None) -> TaskStore:
         """Public part, sealed part and the simulator's answer are made apart, and handed out apart."""
-        if path is not None:
-            raise ConfigError("setting.path: cheapest reads no files; leave it out")
-        levels = ["easy"] * (n // 5) + ["hard"] * (n // 5)
-        levels += ["standard"] * (n - len(levels))
-        made = [_make(seed, number, level) for number, level in enumerate(levels)]
+        expect_generated(self.name, n, path)
+        made = [_make(seed, number, level) for number, level in enumerate(difficulties(n))]
         return TaskStore(
             tasks=tuple(task for task, _, _ in made),
             sealed={task.id: sealed for task, sealed, _ in made},

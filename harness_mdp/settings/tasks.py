@@ -6,12 +6,22 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 
 from harness_mdp.errors import ConfigError
 from harness_mdp.hashing import Json, digest, generator
 from harness_mdp.settings.slots import SlottedText
 
-__all__ = ["Answer", "Difficulty", "Sealed", "Task", "TaskStore", "split_tasks"]
+__all__ = [
+    "Answer",
+    "Difficulty",
+    "Sealed",
+    "Task",
+    "TaskStore",
+    "difficulties",
+    "expect_generated",
+    "split_tasks",
+]
 
 Difficulty = str
 """`easy`, `standard` or `hard`."""
@@ -76,6 +86,26 @@ class TaskStore:
         if split not in ("train", "eval", "all"):
             raise ConfigError(f"split is {split!r}; expected train, eval or all")
         return tuple(task for task in self.tasks if split in ("all", task.split))
+
+
+def difficulties(n: int) -> list[Difficulty]:
+    """`n` difficulties: a fifth easy, a fifth hard, the rest standard, in the order easy, standard, hard."""
+    fifth = round(0.2 * n)
+    return ["easy"] * fifth + ["standard"] * (n - 2 * fifth) + ["hard"] * fifth
+
+
+def expect_generated(setting: str, n: int, path: Path | None) -> None:
+    """For settings that only generate.
+
+    Raises:
+        ConfigError: a path was given, or `n` is no number of tasks.
+    """
+    if path is not None:
+        raise ConfigError(
+            f"setting {setting} has no benchmark files, but setting.path is {path}; leave setting.path out"
+        )
+    if n < 1:
+        raise ConfigError(f"{n} tasks were asked of setting {setting}; expected at least 1")
 
 
 def split_tasks(tasks: Sequence[Task], *, by: str = "task", eval_share: float = 0.2) -> tuple[Task, ...]:

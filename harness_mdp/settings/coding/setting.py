@@ -11,7 +11,6 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from harness_mdp.errors import ConfigError
 from harness_mdp.executors.protocol import Message, Purpose
 from harness_mdp.features import FeatureSchema
 from harness_mdp.hashing import Json
@@ -23,7 +22,7 @@ from harness_mdp.settings.coding.tasks import generate
 from harness_mdp.settings.prompts import Unparsable, compose, fenced
 from harness_mdp.settings.protocol import Ask, CheckItem, Criterion, Evidence, Script, ToolCall, Workspace
 from harness_mdp.settings.scripts import SCRIPTS, make_more_evidence
-from harness_mdp.settings.tasks import Sealed, Task, TaskStore
+from harness_mdp.settings.tasks import Sealed, Task, TaskStore, expect_generated
 
 __all__ = ["Coding"]
 
@@ -63,12 +62,7 @@ class Coding:
         Raises:
             ConfigError: a path was given, or `n` is not a number of tasks that can be made.
         """
-        if path is not None:
-            raise ConfigError(
-                f"setting coding has no benchmark files, but setting.path is {path}; leave setting.path out"
-            )
-        if n < 1:
-            raise ConfigError(f"{n} tasks were asked of setting coding; expected at least 1")
+        expect_generated(self.name, n, path)
         return generate(seed, n)
 
     def flags(self, state: State) -> tuple[bool, bool, bool, bool]:

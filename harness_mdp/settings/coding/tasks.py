@@ -20,9 +20,9 @@ from harness_mdp.sandbox import same
 from harness_mdp.settings.coding import numbers, texts
 from harness_mdp.settings.coding.sketch import Draw, Family, MakeInput, Sketch
 from harness_mdp.settings.slots import SlottedText
-from harness_mdp.settings.tasks import Answer, Difficulty, Sealed, Task, TaskStore
+from harness_mdp.settings.tasks import Answer, Difficulty, Sealed, Task, TaskStore, difficulties
 
-__all__ = ["FAMILIES", "HIDDEN", "VISIBLE", "difficulties", "generate", "single_faults"]
+__all__ = ["FAMILIES", "HIDDEN", "VISIBLE", "generate", "single_faults"]
 
 FAMILIES: tuple[Family, ...] = (*numbers.FAMILIES, *texts.FAMILIES)
 
@@ -57,12 +57,6 @@ class Tests:
 
     visible: list[Json]
     hidden: list[Json]
-
-
-def difficulties(n: int) -> list[Difficulty]:
-    """`n` difficulties: a fifth easy, a fifth hard, the rest standard."""
-    fifth = round(0.2 * n)
-    return ["easy"] * fifth + ["standard"] * (n - 2 * fifth) + ["hard"] * fifth
 
 
 def generate(seed: int, n: int) -> TaskStore:

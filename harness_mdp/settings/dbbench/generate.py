@@ -18,6 +18,7 @@ from harness_mdp.settings.dbbench.scoring import table_md5
 from harness_mdp.settings.dbbench.sql_dialect import identifier as quoted
 from harness_mdp.settings.dbbench.sql_dialect import string_literal as text
 from harness_mdp.settings.dbbench.tables import Made, choose, make_table
+from harness_mdp.settings.tasks import difficulties
 
 __all__ = ["TEMPLATES", "generate"]
 
@@ -318,11 +319,9 @@ def generate(seed: int, n: int) -> list[dict[str, Json]]:
 
     The same seed gives the same records, and a larger `n` other ones.
     """
-    fifth = round(n / 5)
-    plan = ["easy"] * fifth + ["standard"] * (n - 2 * fifth) + ["hard"] * fifth
     records: list[dict[str, Json]] = []
     seen: set[str] = set()
-    for index, difficulty in enumerate(plan):
+    for index, difficulty in enumerate(difficulties(n)):
         makers = list(TEMPLATES[difficulty].items())
         name, maker = makers[index % len(makers)]
         for attempt in range(10_000):

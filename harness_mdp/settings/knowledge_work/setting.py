@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from harness_mdp.errors import ConfigError
 from harness_mdp.executors.protocol import Message, Purpose
 from harness_mdp.features import FeatureSchema
 from harness_mdp.hashing import Json
@@ -26,7 +25,7 @@ from harness_mdp.settings.knowledge_work.tasks import generate
 from harness_mdp.settings.prompts import compose
 from harness_mdp.settings.protocol import Ask, CheckItem, Criterion, Evidence, Script, ToolCall, Workspace
 from harness_mdp.settings.scripts import SCRIPTS, make_more_evidence
-from harness_mdp.settings.tasks import Sealed, Task, TaskStore
+from harness_mdp.settings.tasks import Sealed, Task, TaskStore, expect_generated
 
 __all__ = ["KnowledgeWork"]
 
@@ -85,12 +84,7 @@ class KnowledgeWork:
         Raises:
             ConfigError: a path was given, or `n` is not a number of tasks that can be made.
         """
-        if path is not None:
-            raise ConfigError(
-                f"setting knowledge_work has no benchmark files, but setting.path is {path}; leave setting.path out"
-            )
-        if n < 1:
-            raise ConfigError(f"{n} tasks were asked of setting knowledge_work; expected at least 1")
+        expect_generated(self.name, n, path)
         return generate(seed, n)
 
     def flags(self, state: State) -> tuple[bool, bool, bool, bool]:

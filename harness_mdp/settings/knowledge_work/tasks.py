@@ -21,9 +21,9 @@ from harness_mdp.settings.knowledge_work.query import QueryError, evaluate, pars
 from harness_mdp.settings.knowledge_work.sources import Table
 from harness_mdp.settings.knowledge_work.templates import TEMPLATES
 from harness_mdp.settings.knowledge_work.writing import Case, Known, memos, sealed_values, shown, text
-from harness_mdp.settings.tasks import Answer, Difficulty, Sealed, Task, TaskStore
+from harness_mdp.settings.tasks import Answer, Difficulty, Sealed, Task, TaskStore, difficulties
 
-__all__ = ["difficulties", "generate"]
+__all__ = ["generate"]
 
 ATTEMPTS = 200
 """Draws per task before giving up; a draw fails when its figures leave no room for a limit or a mistake."""
@@ -59,12 +59,6 @@ _NOTES = (
     ("Contacts", "Questions about {y} go to extension {n}."),
     ("Facilities", "The office that looks after {x} has {n} desks."),
 )
-
-
-def difficulties(n: int) -> list[Difficulty]:
-    """`n` difficulties: a fifth easy, a fifth hard, the rest standard."""
-    fifth = round(0.2 * n)
-    return ["easy"] * fifth + ["standard"] * (n - 2 * fifth) + ["hard"] * fifth
 
 
 def generate(seed: int, n: int) -> TaskStore:

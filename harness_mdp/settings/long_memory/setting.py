@@ -13,7 +13,6 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Final
 
-from harness_mdp.errors import ConfigError
 from harness_mdp.executors.protocol import Message, Purpose
 from harness_mdp.features import FeatureSchema
 from harness_mdp.mdp import Budgets, Claim, LegalRules, Needs, State, ToolResult
@@ -27,7 +26,7 @@ from harness_mdp.settings.long_memory.tasks import generate, hit_id, queries_of
 from harness_mdp.settings.prompts import compose
 from harness_mdp.settings.protocol import Ask, CheckItem, Criterion, Evidence, Script, ToolCall, Workspace
 from harness_mdp.settings.scripts import SCRIPTS
-from harness_mdp.settings.tasks import Sealed, Task, TaskStore
+from harness_mdp.settings.tasks import Sealed, Task, TaskStore, expect_generated
 
 __all__ = ["LongMemory"]
 
@@ -76,12 +75,7 @@ class LongMemory:
         Raises:
             ConfigError: a path was given, or `n` is below 1.
         """
-        if path is not None:
-            raise ConfigError(
-                f"setting long_memory has no benchmark files, but setting.path is {path}; leave setting.path out"
-            )
-        if n < 1:
-            raise ConfigError(f"{n} tasks were asked of setting long_memory; expected at least 1")
+        expect_generated(self.name, n, path)
         return generate(seed, n)
 
     def flags(self, state: State) -> tuple[bool, bool, bool, bool]:

@@ -21,7 +21,7 @@ from harness_mdp.settings.long_memory.sessions import Log, snippet
 from harness_mdp.settings.long_memory.templates import MAKERS, Plan
 from harness_mdp.settings.long_memory.words import ACTIVITIES
 from harness_mdp.settings.slots import Slot, SlottedText
-from harness_mdp.settings.tasks import Answer, Difficulty, Sealed, Task, TaskStore
+from harness_mdp.settings.tasks import Answer, Difficulty, Sealed, Task, TaskStore, difficulties
 
 __all__ = ["LEVELS", "generate", "hit_id", "queries_of"]
 
@@ -46,17 +46,12 @@ def queries_of(task: Task) -> tuple[Query, ...]:
 @lru_cache(maxsize=4)
 def generate(seed: int, n: int) -> TaskStore:
     """`n` different tasks, the same for the same seed; made once in a process. Ids as `standard-017`."""
-    made = [_make(seed, index, difficulty) for index, difficulty in enumerate(_difficulties(n))]
+    made = [_make(seed, index, difficulty) for index, difficulty in enumerate(difficulties(n))]
     return TaskStore(
         tuple(task for task, _, _ in made),
         {task.id: sealed for task, sealed, _ in made},
         {task.id: answer for task, _, answer in made},
     )
-
-
-def _difficulties(n: int) -> list[Difficulty]:
-    fifth = round(0.2 * n)
-    return ["easy"] * fifth + ["standard"] * (n - 2 * fifth) + ["hard"] * fifth
 
 
 def _make(seed: int, index: int, difficulty: Difficulty) -> tuple[Task, Sealed, Answer]:

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 
-from harness_mdp.errors import ConfigError
 from harness_mdp.executors.protocol import Message, Purpose
 from harness_mdp.features import FeatureSchema
 from harness_mdp.hashing import Json
@@ -26,7 +25,7 @@ from harness_mdp.settings.multi_tool.tasks import ANSWER, generate
 from harness_mdp.settings.prompts import compose
 from harness_mdp.settings.protocol import Ask, CheckItem, Criterion, Evidence, Script, ToolCall, Workspace
 from harness_mdp.settings.scripts import SCRIPTS, base, make_more_evidence
-from harness_mdp.settings.tasks import Sealed, Task, TaskStore
+from harness_mdp.settings.tasks import Sealed, Task, TaskStore, expect_generated
 
 __all__ = ["MultiTool"]
 
@@ -90,12 +89,7 @@ class MultiTool:
         Raises:
             ConfigError: a path was given, or `n` is not a number of tasks that can be made.
         """
-        if path is not None:
-            raise ConfigError(
-                f"setting multi_tool has no benchmark files, but setting.path is {path}; leave setting.path out"
-            )
-        if n < 1:
-            raise ConfigError(f"{n} tasks were asked of setting multi_tool; expected at least 1")
+        expect_generated(self.name, n, path)
         return generate(seed, n)
 
     def flags(self, state: State) -> tuple[bool, bool, bool, bool]:

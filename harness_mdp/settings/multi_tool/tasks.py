@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
@@ -11,7 +12,7 @@ from harness_mdp.settings.multi_tool.chains import Chain, Plan, Quantity, writte
 from harness_mdp.settings.multi_tool.numbers import read_number
 from harness_mdp.settings.multi_tool.templates import TEMPLATES
 from harness_mdp.settings.slots import Slot, SlottedText
-from harness_mdp.settings.tasks import Answer, Sealed, Task, TaskStore
+from harness_mdp.settings.tasks import Answer, Sealed, Task, TaskStore, difficulties
 
 __all__ = ["ANSWER", "generate"]
 
@@ -20,8 +21,7 @@ ANSWER: Final = "answer"
 
 def generate(seed: int, n: int) -> TaskStore:
     """`n` tasks, a fifth easy and a fifth hard, templates in turn; the same seed gives the same tasks byte for byte."""
-    fifth = round(n / 5)
-    counts = {"easy": fifth, "standard": n - 2 * fifth, "hard": fifth}
+    counts = Counter(difficulties(n))
     tasks: list[Task] = []
     sealed: dict[str, Sealed] = {}
     answers: dict[str, Answer] = {}

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from harness_mdp.errors import ConfigError
 from harness_mdp.executors.protocol import Message, Purpose
 from harness_mdp.features import FeatureSchema
 from harness_mdp.mdp import Budgets, Claim, LegalRules, Needs, State, ToolResult
@@ -24,7 +23,7 @@ from harness_mdp.settings.planning.whatif import what_if
 from harness_mdp.settings.prompts import Unparsable, compose
 from harness_mdp.settings.protocol import Ask, CheckItem, Criterion, Evidence, Script, ToolCall, Workspace
 from harness_mdp.settings.scripts import SCRIPTS, make_more_evidence
-from harness_mdp.settings.tasks import Sealed, Task, TaskStore
+from harness_mdp.settings.tasks import Sealed, Task, TaskStore, expect_generated
 
 __all__ = ["Planning"]
 
@@ -53,12 +52,7 @@ class Planning:
         Raises:
             ConfigError: a path was given, or `n` is not a number of tasks that can be made.
         """
-        if path is not None:
-            raise ConfigError(
-                f"setting planning has no benchmark files, but setting.path is {path}; leave setting.path out"
-            )
-        if n < 1:
-            raise ConfigError(f"{n} tasks were asked of setting planning; expected at least 1")
+        expect_generated(self.name, n, path)
         return generate(seed, n)
 
     def flags(self, state: State) -> tuple[bool, bool, bool, bool]:

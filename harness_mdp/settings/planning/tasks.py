@@ -18,7 +18,7 @@ from harness_mdp.settings.planning.instance import Entry, Instance
 from harness_mdp.settings.planning.optimum import Optimum, shortest
 from harness_mdp.settings.planning.scoring import quality
 from harness_mdp.settings.planning.templates import SHAPES, TEMPLATES, Template, make
-from harness_mdp.settings.tasks import Answer, Difficulty, Sealed, Task, TaskStore
+from harness_mdp.settings.tasks import Answer, Difficulty, Sealed, Task, TaskStore, difficulties
 
 __all__ = ["generate", "lazy_schedules"]
 
@@ -37,7 +37,7 @@ def generate(seed: int, n: int) -> TaskStore:
     sealed: dict[str, Sealed] = {}
     answers: dict[str, Answer] = {}
     seen: set[str] = set()
-    for index, difficulty in enumerate(_difficulties(n)):
+    for index, difficulty in enumerate(difficulties(n)):
         template = TEMPLATES[index % len(TEMPLATES)]
         instance, optimum = _fresh(template, difficulty, seed, index, seen)
         task = Task(
@@ -64,11 +64,6 @@ def lazy_schedules(instance: Instance) -> tuple[tuple[Entry, ...], ...]:
         row.append(Entry(task, time, machines.get(task, "")))
         time += instance.durations[task]
     return at_once, tuple(row)
-
-
-def _difficulties(n: int) -> list[Difficulty]:
-    fifth = round(0.2 * n)
-    return ["easy"] * fifth + ["standard"] * (n - 2 * fifth) + ["hard"] * fifth
 
 
 def _fresh(

@@ -12,7 +12,6 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from harness_mdp.errors import ConfigError
 from harness_mdp.executors.protocol import Message, Purpose
 from harness_mdp.features import FeatureSchema
 from harness_mdp.hashing import Json
@@ -24,7 +23,7 @@ from harness_mdp.settings.research.scoring import grade
 from harness_mdp.settings.research.search import mentioned, rank
 from harness_mdp.settings.research.tasks import generate, hit_id
 from harness_mdp.settings.scripts import SCRIPTS
-from harness_mdp.settings.tasks import Sealed, Task, TaskStore
+from harness_mdp.settings.tasks import Sealed, Task, TaskStore, expect_generated
 
 __all__ = ["Research"]
 
@@ -71,12 +70,7 @@ class Research:
         Raises:
             ConfigError: a path was given, or `n` is not a number of tasks that can be made.
         """
-        if path is not None:
-            raise ConfigError(
-                f"setting research has no benchmark files, but setting.path is {path}; leave setting.path out"
-            )
-        if n < 1:
-            raise ConfigError(f"{n} tasks were asked of setting research; expected at least 1")
+        expect_generated(self.name, n, path)
         return generate(seed, n)
 
     def flags(self, state: State) -> tuple[bool, bool, bool, bool]:

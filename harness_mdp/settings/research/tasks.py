@@ -7,6 +7,7 @@ Every answer is a name or year that stands in a supporting document, so that a c
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -17,7 +18,7 @@ import numpy as np
 from harness_mdp.hashing import Json, generator
 from harness_mdp.settings.research.world import RELATIONS, Document, World
 from harness_mdp.settings.slots import Slot, SlottedText
-from harness_mdp.settings.tasks import Answer, Sealed, Task, TaskStore
+from harness_mdp.settings.tasks import Answer, Sealed, Task, TaskStore, difficulties
 
 __all__ = ["TEMPLATES", "generate", "hit_id"]
 
@@ -239,8 +240,7 @@ _OFFERED: Final[Mapping[str, tuple[str, ...]]] = {
 
 def generate(seed: int, n: int) -> TaskStore:
     """`n` tasks, a fifth easy and a fifth hard, templates in turn; the same seed gives the same tasks byte for byte."""
-    fifth = round(n / 5)
-    counts = {"easy": fifth, "standard": n - 2 * fifth, "hard": fifth}
+    counts = Counter(difficulties(n))
     tasks: list[Task] = []
     sealed: dict[str, Sealed] = {}
     answers: dict[str, Answer] = {}
