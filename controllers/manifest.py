@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+import math
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import cast
 
 from controllers.config import DecisionRule
+from controllers.manifest_fields import check_fields, shown
 from harness_mdp.errors import InputError, SchemaMismatch
-from harness_mdp.hashing import Json
+from harness_mdp.hashing import Json, digest
 from harness_mdp.mdp import ACTIONS
 from harness_mdp.settings.protocol import Setting
 
@@ -20,6 +21,8 @@ __all__ = [
     "RETRAIN",
     "Manifest",
     "check_setting",
+    "is_controller_manifest",
+    "learner_key",
     "manifest_json",
     "read_bytes",
     "read_manifest",
@@ -31,6 +34,8 @@ MANIFEST_FILE = "manifest.json"
 RETRAIN = "Train the controller again with this version, on a buffer of this setting"
 
 _ACTION_LABELS = tuple(action.label for action in ACTIONS)
+_TUPLES = ("feature_names", "executors", "task_hashes", "actions")
+_READABLE = "Check the path and its permissions, or give the `out` folder of another training run"
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,8 @@ class Manifest:
     buffer_path: str
     buffer_version: int | None
     """Delta table version that was read; None for a dataset that is not a buffer."""
+    task_hashes: tuple[str, ...] = ()
+    """Hashes of the tasks it learned from, distinct; empty if they are not known."""
     config: dict[str, Json] = field(default_factory=dict[str, Json])
     metrics: dict[str, Json] = field(default_factory=dict[str, Json])
     """What training reported."""
@@ -61,9 +68,15 @@ class Manifest:
     """Of the file; filled in when saving."""
 
 
-def manifest_json(manifest: Manifest) -> str:
-    """The text of `manifest.json`; `read_manifest` is the inverse."""
-    document = {"format": FORMAT, "format_version": FORMAT_VERSION, **asdict(manifest)}
+def manifest_json(manifest: Manifest, file: Path) -> str:
+    """The text of `manifest.json`, to be written to `file`; `read_manifest` is the inverse.
+
+    Raises:
+        InputError: a field that `read_manifest` would refuse.
+    """
+    values = {field.name: getattr(manifest, field.name) for field in fields(manifest)}
+    check_fields(values, file)
+    document = {"format": FORMAT, "format_version": FORMAT_VERSION, **values}
     return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -74,7 +87,11 @@ def read_manifest(path: Path | str) -> Manifest:
         InputError, SchemaMismatch: as `load_controller`.
     """
     folder = Path(path)
-    if not folder.is_dir():
+    try:
+        there = folder.is_dir()
+    except OSError as problem:
+        raise InputError(f"cannot be looked into ({problem.strerror})", file=folder, remedy=_READABLE) from problem
+    if not there:
         raise InputError(
             "there is no such folder",
             file=folder,
@@ -83,73 +100,74 @@ def read_manifest(path: Path | str) -> Manifest:
         )
     file = folder / MANIFEST_FILE
     try:
-        document: Json = json.loads(read_bytes(file))
+        document: Json = json.loads(read_bytes(file), parse_int=_number)
     except ValueError as problem:
         raise InputError(f"is no JSON ({problem})", file=file, remedy=RETRAIN) from problem
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
+    except RecursionError as problem:
+        raise InputError(
+            "is nested too deep", file=file, expected="a controller's manifest", remedy=RETRAIN
+        ) from problem
+    if not isinstance(document, dict) or cast("dict[str, Json]", document).get("format") != FORMAT:
         raise InputError(f"does not say {FORMAT!r} under 'format'", file=file, expected="a controller's manifest")
     values = cast("dict[str, Json]", document)
-    if values.get("format_version") != FORMAT_VERSION:
+    del values["format"]
+    version = values.pop("format_version", None)
+    if type(version) is not int or version != FORMAT_VERSION:
         raise SchemaMismatch(
-            f"{file}: format version is {values.get('format_version')}; this version reads {FORMAT_VERSION}. {RETRAIN}"
+            f"{file}: format version is {shown(version)}; this version reads {FORMAT_VERSION}. {RETRAIN}"
         )
-    if tuple(values.get("actions", ())) != _ACTION_LABELS:
-        raise SchemaMismatch(f"{file}: actions are {values.get('actions')}; expected {list(_ACTION_LABELS)}. {RETRAIN}")
-    return _manifest(file, values)
+    check_fields(values, file, RETRAIN)
+    values.update({name: tuple(values[name]) for name in _TUPLES})
+    values["decision"] = DecisionRule(values["decision"])
+    manifest = Manifest(**values)
+    if manifest.actions != _ACTION_LABELS:
+        raise SchemaMismatch(
+            f"{file}: actions are {shown(list(manifest.actions))}; expected {list(_ACTION_LABELS)}. {RETRAIN}"
+        )
+    return manifest
 
 
-def _manifest(file: Path, values: dict[str, Json]) -> Manifest:
-    """Typed fields from parsed JSON; every field is required, unknown ones are refused."""
-    known = set(Manifest.__dataclass_fields__)
-    given = set(values) - {"format", "format_version"}
-    if given != known:
-        missing, extra = sorted(known - given), sorted(given - known)
-        raise InputError(f"fields missing: {missing}, unknown: {extra}", file=file, remedy=RETRAIN)
-    for name, (fits, expected) in _FIELDS.items():
-        if not fits(values[name]):
-            raise InputError(f"is {values[name]!r}", file=file, field=name, expected=expected, remedy=RETRAIN)
-    typed = {name: values[name] for name in known}
-    typed.update({name: tuple(values[name]) for name in ("feature_names", "executors", "actions")})
-    typed["decision"] = DecisionRule(values["decision"])
-    return Manifest(**typed)
+def _number(digits: str) -> int | float:
+    """Python refuses to parse very many digits, without a word on where; as infinity they are refused by field."""
+    return int(digits) if len(digits) < 100 else math.inf
 
 
-def _is_text(value: Json) -> bool:
-    return isinstance(value, str)
+def is_controller_manifest(file: Path) -> bool:
+    """Whether `file` says that it is a controller's, of whatever version; many programs name a file so.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    try:
+        document: Json = json.loads(read_bytes(file), parse_int=_number)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(document, dict) and cast("dict[str, Json]", document).get("format") == FORMAT
 
 
-def _is_texts(value: Json) -> bool:
-    return isinstance(value, list) and all(isinstance(item, str) for item in cast("list[Json]", value))
+def learner_key(manifest: Manifest) -> str:
+    """16 hex digits that two controllers share exactly if they differ in nothing but their training seed.
 
-
-def _is_object(value: Json) -> bool:
-    return isinstance(value, dict)
-
-
-def _is_whole(value: Json) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_versions(value: Json) -> bool:
-    return isinstance(value, dict) and all(map(_is_whole, cast("dict[str, Json]", value).values()))
-
-
-_FIELDS: Mapping[str, tuple[Callable[[Json], bool], str]] = {
-    "name": (_is_text, "a text"),
-    "method": (_is_text, "a text"),
-    "seed": (_is_whole, "a whole number"),
-    "decision": (lambda value: value in list(DecisionRule), f"one of {', '.join(DecisionRule)}"),
-    "feature_schema_id": (_is_text, "a text"),
-    "feature_names": (_is_texts, "a list of texts"),
-    "settings": (_is_versions, "a version number by setting"),
-    "executors": (_is_texts, "a list of texts"),
-    "buffer_path": (_is_text, "a text"),
-    "buffer_version": (lambda value: value is None or _is_whole(value), "a whole number or null"),
-    "config": (_is_object, "an object"),
-    "metrics": (_is_object, "an object"),
-    "weights_sha256": (_is_text, "64 hex digits"),
-}
-"""Field -> (what fits, in words)."""
+    Covers method, decision rule, configuration, features, settings, executors, buffer with its version, and the
+    tasks learned from. Left out beside the seed is what follows from it (weights, metrics) and the name for tables.
+    Paths count as they are written: `buffer` and `./buffer` are two.
+    """
+    return digest(
+        {
+            "method": manifest.method,
+            "decision": manifest.decision.value,
+            "config": {key: value for key, value in manifest.config.items() if key != "seed"},
+            "feature_schema_id": manifest.feature_schema_id,
+            "feature_names": list(manifest.feature_names),
+            "actions": list(manifest.actions),
+            "settings": manifest.settings,
+            "executors": sorted(manifest.executors),
+            "buffer_path": manifest.buffer_path,
+            "buffer_version": manifest.buffer_version,
+            "task_hashes": sorted(manifest.task_hashes),
+        },
+        16,
+    )
 
 
 def check_setting(folder: Path, manifest: Manifest, setting: Setting) -> None:
@@ -183,5 +201,8 @@ def read_bytes(file: Path) -> bytes:
         return file.read_bytes()
     except OSError as problem:
         raise InputError(
-            f"cannot be read ({problem.strerror})", file=file, remedy="A saved controller has both files"
+            f"cannot be read ({problem.strerror})",
+            file=file,
+            expected="a saved controller, which has manifest.json and weights.safetensors",
+            remedy=_READABLE,
         ) from problem
