@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from buffers.schema import SCHEMA, SCHEMA_VERSION
+from buffers.schema import FLAT_COLUMNS, SCHEMA, SCHEMA_VERSION
+from harness_mdp.errors import InputError
 from harness_mdp.mdp import (
     N_ACTIONS,
     Action,
@@ -70,8 +71,31 @@ def to_table(episodes: Iterable[Episode]) -> pa.Table:
 
     Raises:
         ValueError: an episode that would not come back equal, by id and step.
+        InputError: a value that its column cannot hold, e.g. a seed of more than 64 bits, by id and field.
     """
-    return pa.Table.from_pylist([to_row(episode) for episode in episodes], schema=SCHEMA)
+    rows = [to_row(episode) for episode in episodes]
+    try:
+        return pa.Table.from_pylist(rows, schema=SCHEMA)
+    except (OverflowError, pa.ArrowException) as error:
+        raise _misfit(rows) or error from error
+
+
+def _misfit(rows: Iterable[Row]) -> InputError | None:
+    """The first value that its column cannot hold; None if each fits."""
+    for row in rows:
+        for column in SCHEMA:
+            value = row[column.name]
+            try:
+                pa.array([value], column.type)
+            except (OverflowError, pa.ArrowException) as error:
+                flat = column.name in FLAT_COLUMNS  # else the value is long, and Arrow's message has what is wrong
+                return InputError(
+                    f"{value!r} does not fit" if flat else f"a value does not fit ({error})",
+                    file=f"episode {row['episode_id']}",
+                    field=column.name,
+                    expected=str(column.type) if flat else "values within the types of the schema",
+                )
+    return None
 
 
 def to_row(episode: Episode) -> dict[str, Any]:
