@@ -28,6 +28,7 @@ __all__ = ["EPISODE_LEAVES", "STEP_LEAVES", "TrainingArrays", "training_arrays"]
 EPISODE_LEAVES = (
     "episode_id",
     "task_id",
+    "task_hash",
     "feature_schema_id",
     "executor",
     "policy",
@@ -94,6 +95,8 @@ class TrainingArrays:
     episode_ids: tuple[str, ...]
     task_ids: tuple[str, ...]
     """Distinct tasks, sorted."""
+    task_hashes: tuple[str, ...]
+    """Distinct hashes of what the tasks hold, in the order of `task_ids`; more than those where a task changed."""
     policies: tuple[str, ...]
     """(m,) behaviour policy of each episode."""
     executors: tuple[str, ...]
@@ -111,6 +114,11 @@ class TrainingArrays:
     def n_episodes(self) -> int:
         """M"""
         return len(self.returns)
+
+    @property
+    def horizons(self) -> tuple[int, ...]:
+        """Distinct horizons, ascending; more than one is a mixture of longer and shorter episodes."""
+        return tuple(np.unique(self.horizon).tolist())
 
     @property
     def propensity(self) -> Floats:
@@ -154,7 +162,7 @@ def training_arrays(rows: pa.Table, *, version: int, where: str, mixed_executors
     if len(executors) > 1 and not mixed_executors:
         raise UnusableBuffer(
             f"{where}: episodes of {len(executors)} executors ({'; '.join(executors)}); a controller is learned for "
-            "one. Choose one with executor=..., or ask for the mixture with mixed_executors=true"
+            "one. Choose one of them, or ask for the mixture"
         )
     keys = [(key, "ascending") for key in ("task_id", "seed", "rollout", "episode_id")]
     order = rows.select([key for key, _ in keys]).add_column(0, "row", pa.array(range(rows.num_rows)))
@@ -188,6 +196,7 @@ def training_arrays(rows: pa.Table, *, version: int, where: str, mixed_executors
         seconds=_numbers(flat, "seconds", np.float64),
         episode_ids=tuple(ids),
         task_ids=tuple(decode_text(name) for name in cast("list[str]", names.tolist())),
+        task_hashes=_task_hashes(flat),
         policies=tuple(decode_text(name) for name in _texts(flat, "policy")),
         executors=executors,
         feature_schema_id=schema_ids[0],
@@ -197,6 +206,11 @@ def training_arrays(rows: pa.Table, *, version: int, where: str, mixed_executors
 
 def _distinct(rows: pa.Table, name: str) -> list[str]:
     return sorted(cast("list[str]", rows.column(name).unique().to_pylist()))
+
+
+def _task_hashes(flat: pa.Table) -> tuple[str, ...]:
+    tasks = zip(_texts(flat, "task_id"), _texts(flat, "task_hash"), strict=True)
+    return tuple(dict.fromkeys(task_hash for _, task_hash in sorted(set(tasks))))
 
 
 def _texts(rows: pa.Table, name: str) -> list[str]:

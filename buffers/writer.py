@@ -53,6 +53,11 @@ class EpisodeWriter:
         self._thread: Thread | None = None
 
     @property
+    def added(self) -> int:
+        """Episodes taken so far; less `stored`, after the end, are those that were there already."""
+        return self._added
+
+    @property
     def stored(self) -> int:
         """Episodes committed so far; those that were there already do not count."""
         return self._stored
