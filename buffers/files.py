@@ -14,11 +14,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
-from buffers.log import REMEDY, Location, first_line
+from buffers.location import Location, first_line
+from buffers.log import REMEDY
 from buffers.schema import SCHEMA
 from harness_mdp.errors import UnusableBuffer
 
-__all__ = ["bytes_of_data", "file_names", "read", "read_batches", "read_file"]
+__all__ = ["bytes_of_data", "file_names", "local_files", "read", "read_batches", "read_file"]
 
 _READERS = 8
 
@@ -33,6 +34,21 @@ def file_names(table: DeltaTable) -> list[str]:
 def bytes_of_data(table: DeltaTable) -> int:
     """Bytes of the data files of a snapshot, without the log."""
     return sum(pa.table(table.get_add_actions(flatten=True)).column("size_bytes").to_pylist())
+
+
+def local_files(where: Location, table: DeltaTable) -> list[str]:
+    """Absolute paths of a local snapshot's data files, oldest first.
+
+    Raises:
+        UnusableBuffer: a file that is missing.
+    """
+    if where.local is None:
+        raise ValueError(f"{where.uri} is no local folder")
+    folder, names = where.local.absolute(), file_names(table)
+    for name in names:
+        if not (folder / name).is_file():
+            raise _damaged(where, name, FileNotFoundError())
+    return [str(folder / name) for name in names]
 
 
 def read(where: Location, table: DeltaTable, columns: Sequence[str]) -> pa.Table:

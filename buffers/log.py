@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
 
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
+from buffers.location import Location, first_line, named_errors, require_writable
 from buffers.schema import SCHEMA, SCHEMA_VERSION, TABLE_NAME, describe, read_version
 from harness_mdp.errors import HarnessError, InputError, UnusableBuffer
 
-__all__ = ["REMEDY", "Location", "create_log", "first_line", "log_exists", "open_log"]
+__all__ = ["REMEDY", "create_log", "log_exists", "open_log", "prepare_log", "require_writable_log"]
 
 REMEDY = (
     "restore it, or collect into a new folder (finished completions replay from a copy of _harness/completions.sqlite)"
@@ -25,24 +24,20 @@ _CONFIGURATION: Mapping[str, str | None] = {
 }
 
 
-@dataclass(frozen=True)
-class Location:
-    """Where a buffer is: a local folder or an object-store URI, with the options of the store."""
-
-    uri: str
-    options: dict[str, str] | None = None
-
-    @property
-    def local(self) -> Path | None:
-        """The folder; None for a URI."""
-        return None if "://" in self.uri else Path(self.uri)
-
-
 def log_exists(where: Location) -> bool:
-    """Whether there is a Delta log."""
-    if where.local is not None and not where.local.is_dir():
-        return False
-    return DeltaTable.is_deltatable(where.uri, where.options)
+    """Whether there is a Delta log.
+
+    Raises:
+        InputError: the folder cannot be looked into.
+        HarnessError: the object store does not answer.
+    """
+    try:
+        with named_errors(where.uri, "be read"):
+            if where.local is not None and not where.local.is_dir():
+                return False
+            return DeltaTable.is_deltatable(where.uri, where.options)
+    except DeltaError as error:
+        raise HarnessError(f"{where.uri}: cannot look for a buffer there ({first_line(error)})") from error
 
 
 def open_log(where: Location, version: int | None = None) -> DeltaTable:
@@ -52,6 +47,19 @@ def open_log(where: Location, version: int | None = None) -> DeltaTable:
         InputError: nothing there, or no such version.
         UnusableBuffer: no buffer, an unreadable log, or another schema version.
     """
+    with named_errors(where.uri, "be read"):
+        _require_folder(where)
+        _require_whole(where)
+    table = _load(where, None)
+    if version is not None:
+        if not 0 <= version <= table.version():
+            raise InputError(f"the buffer has no version {version}", file=where.uri, expected=f"0 to {table.version()}")
+        table = _load(where, version)
+    _require_schema(where, table)
+    return table
+
+
+def _require_folder(where: Location) -> None:
     if where.local is not None:
         if not where.local.exists():
             raise InputError(
@@ -62,37 +70,21 @@ def open_log(where: Location, version: int | None = None) -> DeltaTable:
             )
         if not where.local.is_dir():
             raise InputError("this is a file", file=where.uri, expected="the folder of a buffer")
-    _require_whole(where)
-    table = _load(where, None)
-    if version is not None:
-        if not 0 <= version <= table.version():
-            raise InputError(f"the buffer has no version {version}", file=where.uri, expected=f"0 to {table.version()}")
-        table = _load(where, version)
-    _require_schema(where, table)
-    return table
 
 
 def create_log(where: Location) -> None:
     """Makes an empty table of `SCHEMA`; another process may do the same at the same moment.
 
     Raises:
-        InputError: a file, or a folder with files of somebody else.
-        HarnessError: it cannot be made (no permission, no space).
+        InputError: a file, a folder with files of somebody else, or one that cannot be made or written.
+        HarnessError: the object store refuses it.
     """
     if where.local is not None:
-        if where.local.exists() and not where.local.is_dir():
-            raise InputError("this is a file", file=where.uri, expected="a folder for a buffer")
-        if foreign := _foreign(where):
-            # Vacuum deletes files that the log does not name, so a buffer never shares its folder.
-            raise InputError(
-                f"the folder holds other files ({', '.join(foreign)})",
-                file=where.uri,
-                expected="a new or empty folder for a buffer",
-                remedy="Choose another path",
-            )
-    try:
-        if where.local is not None:
+        with named_errors(where.uri):
+            _require_own_folder(where)
             where.local.mkdir(parents=True, exist_ok=True)
+        require_writable(where.local)
+    try:
         DeltaTable.create(
             where.uri,
             schema=SCHEMA,
@@ -107,10 +99,40 @@ def create_log(where: Location) -> None:
             raise HarnessError(f"{where.uri}: cannot make a buffer here ({first_line(error)})") from error
 
 
-def first_line(error: BaseException) -> str:
-    """The message of a foreign error, in one line of at most 200 characters."""
-    text = str(error).strip() or type(error).__name__
-    return text.splitlines()[0][:200]
+def prepare_log(where: Location) -> None:
+    """Makes the log, or checks that the one there is of this schema and can be added to.
+
+    Raises:
+        InputError, UnusableBuffer, HarnessError: as `create_log` and `open_log`.
+    """
+    if not log_exists(where):
+        create_log(where)
+    open_log(where)
+    require_writable_log(where)
+
+
+def require_writable_log(where: Location) -> None:
+    """Refuses a table whose folder takes no files; Delta itself panics on the console before it says so.
+
+    Raises:
+        InputError: by the folder.
+    """
+    if where.local is not None:
+        require_writable(where.local)
+        require_writable(where.local / "_delta_log")
+
+
+def _require_own_folder(where: Location) -> None:
+    """Vacuum deletes files that the log does not name, so a buffer never shares its folder."""
+    if where.local is not None and where.local.exists() and not where.local.is_dir():
+        raise InputError("this is a file", file=where.uri, expected="a folder for a buffer")
+    if foreign := _foreign(where):
+        raise InputError(
+            f"the folder holds other files ({', '.join(foreign)})",
+            file=where.uri,
+            expected="a new or empty folder for a buffer",
+            remedy="Choose another path",
+        )
 
 
 def _load(where: Location, version: int | None) -> DeltaTable:

@@ -9,13 +9,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, cast, overload
 
 import pyarrow as pa
 
-from buffers.files import bytes_of_data, file_names, read, read_batches
-from buffers.log import Location, log_exists
+from buffers.columns import column_frame, leaf
+from buffers.files import bytes_of_data, file_names, local_files, read, read_batches
+from buffers.location import Location, named_errors, require_path, require_writable
+from buffers.log import log_exists, prepare_log
 from buffers.rows import decode_text, to_episode, to_table
+from buffers.schema import SCHEMA
 from buffers.side import HarnessFolder
 from buffers.table import EpisodeTable
 from buffers.tensors import EPISODE_LEAVES, STEP_LEAVES, TrainingArrays, training_arrays
@@ -61,6 +64,9 @@ class ReplayBuffer:
         version: read this table version instead of the newest; appending is refused then.
         storage_options: credentials and options of the object store.
         side: local folder for what else belongs to the buffer; `path/_harness` unless `path` is a URI.
+
+    Raises:
+        InputError: an empty path, or one with a character that the Delta library cannot store a table under.
     """
 
     def __init__(
@@ -72,6 +78,10 @@ class ReplayBuffer:
         side: Path | None = None,
     ) -> None:
         self.path = str(path)
+        if "://" not in self.path:
+            require_path(path)
+        if side is not None:
+            require_path(side)
         self._where = Location(self.path, dict(storage_options) if storage_options else None)
         self._table = EpisodeTable(self._where, version)
         self._side = side
@@ -90,7 +100,8 @@ class ReplayBuffer:
             return HarnessFolder(self._side)
         if self._where.local is None:
             raise ConfigError(
-                f"{self.path}: attempts, manifests and the completion cache need a local folder; give side=FOLDER"
+                f"{self.path}: attempts, manifests and the completion cache need a local folder, and a URI has none. "
+                "Use a local folder for the buffer; from Python, ReplayBuffer takes one beside the URI as its `side`"
             )
         return HarnessFolder(self._where.local / "_harness")
 
@@ -106,6 +117,25 @@ class ReplayBuffer:
 
     # -- writing -----------------------------------------------------------------------------------------------
 
+    def prepare(self) -> None:
+        """Makes the empty buffer, or checks that the one there can be read and added to; for before a run spends.
+
+        A folder of somebody else is left as it is. A finished buffer on read-only storage is refused here, and still
+        reads: call this only when there is something to add.
+
+        Raises:
+            InputError: a file or a folder with other files, or one where nothing can be made or written.
+            UnusableBuffer: a table of somebody else or of another schema version, a damaged log, or a pinned version.
+            ConfigError: a URI without a local folder for what else belongs to the buffer.
+            HarnessError: the object store refuses it.
+        """
+        self._table.require_newest()
+        folder = self.harness.path
+        prepare_log(self._where)
+        with named_errors(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        require_writable(folder)
+
     def append(self, episodes: Sequence[Episode]) -> int:
         """Commits the episodes that are not there yet, all of them in one commit; returns how many that were.
 
@@ -113,6 +143,8 @@ class ReplayBuffer:
 
         Raises:
             ValueError: an episode whose event and action differ, or with arrays of the wrong shape.
+            InputError: a number that its column cannot hold, or a folder that cannot be made or written.
+            UnusableBuffer: what is there is no buffer, or damaged.
             HarnessError: the commit cannot be made.
         """
         return self._table.append(to_table(episodes)) if episodes else 0
@@ -175,12 +207,42 @@ class ReplayBuffer:
         """Ids of episodes that were attempted and never finished."""
         return self.harness.attempted_ids() - self.episode_ids()
 
+    def read(self, columns: Sequence[str], **where: Unpack[Where]) -> pl.DataFrame:
+        """One row an episode, oldest commit first, with just `columns`, each by its name.
+
+        Args:
+            columns: of the schema; a dot leads into a nested column, so `steps.action` is one list of int8 an
+                episode, `steps.mask` a list of lists of bool, `rubric.score` a list of float64. Only these leaves of
+                the files are read. Text is as stored: unpaired surrogates appear as U+001A and four hex digits.
+            where: only these episodes.
+
+        Raises:
+            InputError: nothing at the path, or no such column.
+            UnusableBuffer: no buffer, or a damaged or missing file, by name.
+        """
+        rows = self._read([leaf(column) for column in columns], where)
+        return column_frame(rows, columns)
+
     def scan(self) -> pl.LazyFrame:
-        """The table as a lazy polars frame, nested columns included."""
+        """The table as a lazy polars frame, nested columns included: the way out to queries of your own.
+
+        The files are read when the frame is collected, by polars, whose errors then come as they are: for a damaged
+        file a `polars.exceptions.PolarsError` or a `pyo3_runtime.PanicException`, for one deleted meanwhile a
+        `FileNotFoundError`. `read` and the frames below name the file and say what to do.
+
+        Raises:
+            InputError: nothing at the path.
+            UnusableBuffer: no buffer, a damaged log, or (local) a file that is missing by now.
+        """
         import polars as pl
 
         snapshot = self._table.snapshot()
-        return pl.scan_delta(snapshot)
+        if self._where.local is None:
+            return pl.scan_delta(snapshot)
+        # By names, because polars takes the table's URL for a path, in which a space has become %20.
+        if files := local_files(self._where, snapshot):
+            return pl.scan_parquet(files, glob=False, hive_partitioning=False)
+        return cast("pl.DataFrame", pl.from_arrow(SCHEMA.empty_table())).lazy()
 
     @overload
     def episodes_df(self, backend: Literal["polars"] = ..., **where: Unpack[Where]) -> pl.DataFrame: ...

@@ -22,7 +22,7 @@ import pyarrow.dataset as ds
 from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError, DeltaError
 
-from buffers.log import first_line
+from buffers.location import first_line, named_errors
 from harness_mdp.errors import HarnessError, UnusableBuffer
 from harness_mdp.hashing import Json, canonical_json, generator
 from harness_mdp.scoring.maturity_config import MaturityConfig, MaturityEvent
@@ -66,7 +66,8 @@ class Rescores:
             How many rows were added.
 
         Raises:
-            HarnessError: they cannot be written.
+            InputError: the folder cannot be made or written.
+            HarnessError: they cannot be added.
             UnusableBuffer: the table there cannot be read.
         """
         import polars as pl
@@ -77,12 +78,13 @@ class Rescores:
         added = rows.select(RESCORES.names).to_arrow().cast(RESCORES)
         for attempt in count():
             try:
-                return _insert(self._made(), added, config.hash)
+                with named_errors(self.path):
+                    return _insert(self._made(), added, config.hash)
             except CommitFailedError as error:
                 if attempt >= _MAX_TRIES:
                     raise self._unwritable(added, error) from error
                 time.sleep(generator("re-score back-off", os.getpid(), attempt).uniform(0.01, 0.2))
-            except (DeltaError, OSError) as error:
+            except DeltaError as error:
                 raise self._unwritable(added, error) from error
         raise AssertionError("unreachable")
 

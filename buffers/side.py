@@ -15,6 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from platform import python_version
 
+from buffers.location import named_errors
 from buffers.rescores import Rescores
 from harness_mdp.errors import InputError
 from harness_mdp.hashing import Json
@@ -75,7 +76,13 @@ class HarnessFolder:
         if not attempts:
             return
         names = [field.name for field in fields(Attempt)]
-        with self._attempts() as db, db:
+        with named_errors(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+        with self._attempts("be written") as db, db:
+            db.execute(
+                "CREATE TABLE IF NOT EXISTS attempts (episode_id TEXT, run TEXT, setting TEXT, task_id TEXT, "
+                "rollout INTEGER, policy TEXT, kind TEXT, message TEXT, time TEXT)"
+            )
             db.executemany(
                 f"INSERT INTO attempts ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})",  # noqa: S608
                 [tuple(_storable(value) for value in astuple(attempt)) for attempt in attempts],
@@ -83,10 +90,13 @@ class HarnessFolder:
 
     def attempts(self) -> list[Attempt]:
         """All failed attempts, oldest first."""
-        if not self._attempts_file.exists():
-            return []
+        with named_errors(self.path, "be read"):
+            if not self._attempts_file.exists():
+                return []
         names = ", ".join(field.name for field in fields(Attempt))
-        with self._attempts() as db:
+        with self._attempts("be read") as db:
+            if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'attempts'").fetchone():
+                return []
             return [Attempt(*row) for row in db.execute(f"SELECT {names} FROM attempts ORDER BY rowid")]  # noqa: S608
 
     def attempted_ids(self) -> frozenset[str]:
@@ -98,21 +108,22 @@ class HarnessFolder:
         return self.path / "attempts.sqlite"
 
     @contextmanager
-    def _attempts(self) -> Generator[sqlite3.Connection]:
-        self.path.mkdir(parents=True, exist_ok=True)
-        with closing(sqlite3.connect(self._attempts_file, timeout=60.0)) as db:
-            try:
-                db.execute(
-                    "CREATE TABLE IF NOT EXISTS attempts (episode_id TEXT, run TEXT, setting TEXT, task_id TEXT, "
-                    "rollout INTEGER, policy TEXT, kind TEXT, message TEXT, time TEXT)"
-                )
-            except sqlite3.DatabaseError as error:
-                raise InputError(
-                    f"the record of failed attempts cannot be read ({error})",
-                    file=self._attempts_file,
-                    remedy="Restore it, or delete it: episodes are not affected, only the count of failures",
-                ) from error
-            yield db
+    def _attempts(self, doing: str) -> Generator[sqlite3.Connection]:
+        try:
+            with closing(sqlite3.connect(self._attempts_file, timeout=60.0)) as db:
+                yield db
+        except sqlite3.OperationalError as error:  # no permission, no space, or locked for a minute
+            raise InputError(
+                f"the record of failed attempts cannot {doing} ({error})",
+                file=self._attempts_file,
+                remedy="Check its permissions and the space that is left",
+            ) from error
+        except sqlite3.DatabaseError as error:
+            raise InputError(
+                f"the record of failed attempts cannot {doing} ({error})",
+                file=self._attempts_file,
+                remedy="Restore it, or delete it: episodes are not affected, only the count of failures",
+            ) from error
 
     # -- run manifests -----------------------------------------------------------------------------------------
 
@@ -164,7 +175,9 @@ class HarnessFolder:
     def card(self) -> Mapping[str, Json] | None:
         """The card, or None before one was written."""
         path = self.path / "card.json"
-        return _read_json(path) if path.exists() else None
+        with named_errors(path, "be read"):
+            there = path.exists()
+        return _read_json(path) if there else None
 
 
 def _card_text(card: Mapping[str, Json]) -> str:
@@ -198,11 +211,14 @@ def _write_json(path: Path, value: Json) -> Path:
 
 
 def _write_text(path: Path, text: str) -> Path:
-    """Whole or not at all: a reader never sees half a file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    draft.write_text(text, encoding="utf-8")
-    draft.replace(path)
+    """Whole or not at all: a reader never sees half a file. What is there already is left alone, on read-only too."""
+    with named_errors(path):
+        if path.is_file() and path.read_bytes() == text.encode():
+            return path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_name(f".{path.name}.{os.getpid()}")
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(path)
     return path
 
 

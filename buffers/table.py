@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from itertools import count
 from threading import RLock
 from typing import cast
@@ -24,7 +25,8 @@ from deltalake import ColumnProperties, CommitProperties, DeltaTable, Transactio
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from buffers.files import file_names, read_file
-from buffers.log import Location, create_log, first_line, log_exists, open_log
+from buffers.location import Location, first_line, named_errors
+from buffers.log import create_log, log_exists, open_log, require_writable_log
 from harness_mdp.errors import HarnessError, UnusableBuffer
 from harness_mdp.hashing import generator
 
@@ -58,6 +60,11 @@ class EpisodeTable:
         """The table as it is now, or at the pinned version; raises what `open_log` does."""
         return open_log(self.where, self._pinned)
 
+    def require_newest(self) -> None:
+        """Raises UnusableBuffer when pinned to a version, which is for reading only."""
+        if self._pinned is not None:
+            raise UnusableBuffer(f"{self.where.uri}: opened at version {self._pinned}, which is for reading only")
+
     def ids(self) -> frozenset[str]:
         """All episode ids; empty before the table is made."""
         if self._pinned is None and not log_exists(self.where):
@@ -69,7 +76,9 @@ class EpisodeTable:
         """Commits the rows whose episode id is not there yet, in one commit; how many that were.
 
         Raises:
-            HarnessError: the commit cannot be made (no space, no permission, no progress).
+            InputError: the folder cannot be made or written (no permission, no space, a file).
+            UnusableBuffer: what is there is no buffer, or damaged.
+            HarnessError: the commit cannot be made.
         """
         with self._lock:
             for attempt in count():
@@ -77,8 +86,10 @@ class EpisodeTable:
                 new = _first_of_each(rows, self._ids(table))
                 if new.num_rows == 0:
                     return 0
+                require_writable_log(self.where)
                 try:
-                    _commit(table, new)
+                    with named_errors(self.where.uri):
+                        _commit(table, new)
                     return new.num_rows
                 except CommitFailedError as error:
                     if attempt >= _MAX_TRIES:
@@ -88,7 +99,7 @@ class EpisodeTable:
                         ) from error
                     spread = generator("commit back-off", os.getpid(), attempt).uniform(0.2, 1.0)
                     time.sleep(spread * min(_MAX_WAIT, 0.02 * 2 ** min(attempt, 8)))
-                except (DeltaError, OSError) as error:
+                except DeltaError as error:
                     raise HarnessError(
                         f"{self.where.uri}: {new.num_rows} episodes could not be committed ({first_line(error)})"
                     ) from error
@@ -97,31 +108,46 @@ class EpisodeTable:
     def compact(self) -> None:
         """Merges small files into large ones; if another process does so at the same time, that is enough."""
         with self._lock:
+            table = self._writable()
             try:
-                self._writable().optimize.compact(writer_properties=_WRITER)
+                with self._named("be compacted"):
+                    table.optimize.compact(writer_properties=_WRITER)
             except CommitFailedError:
                 self._handle = None
 
     def vacuum(self, retention_hours: int, dry_run: bool) -> list[str]:
         """Deletes files that no version of the last `retention_hours` needs; their names."""
         with self._lock:
-            return self._writable().vacuum(
-                retention_hours=retention_hours,
-                dry_run=dry_run,
-                enforce_retention_duration=retention_hours >= _WEEK,
-                full=True,
-            )
+            table = self._writable()
+            with self._named("be vacuumed"):
+                return table.vacuum(
+                    retention_hours=retention_hours,
+                    dry_run=dry_run,
+                    enforce_retention_duration=retention_hours >= _WEEK,
+                    full=True,
+                )
+
+    @contextmanager
+    def _named(self, doing: str) -> Generator[None]:
+        """Errors of the library by the table's name; a lost race stays what it is."""
+        try:
+            with named_errors(self.where.uri, doing):
+                yield
+        except CommitFailedError:
+            raise
+        except DeltaError as error:
+            raise HarnessError(f"{self.where.uri}: cannot {doing} ({first_line(error)})") from error
 
     def _writable(self) -> DeltaTable:
         """The newest version, for changing it; made if it is not there."""
-        if self._pinned is not None:
-            raise UnusableBuffer(f"{self.where.uri}: opened at version {self._pinned}, which is for reading only")
+        self.require_newest()
         if self._handle is None:
             if not log_exists(self.where):
                 create_log(self.where)
             self._handle = self.snapshot()
         else:
-            self._handle.update_incremental()
+            with self._named("be read"):
+                self._handle.update_incremental()
         return self._handle
 
     def _ids(self, table: DeltaTable) -> set[str]:

@@ -11,7 +11,10 @@ from typing import TypedDict, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from buffers.columns import leaf
 from buffers.rows import encode_text
+from buffers.schema import SCHEMA
+from harness_mdp.errors import InputError
 
 __all__ = ["Narrower", "Where", "keep"]
 
@@ -22,6 +25,8 @@ class Narrower(TypedDict, total=False):
     episode_id: str | Collection[str]
     run: str | Collection[str]
     task_id: str | Collection[str]
+    task_hash: str | Collection[str]
+    seed: int | Collection[int]
     executor: str | Collection[str]
     policy: str | Collection[str]
     policy_fingerprint: str | Collection[str]
@@ -37,14 +42,29 @@ class Where(Narrower, total=False):
     """`train`, `eval`"""
 
 
+_Wanted = str | int | Collection[str] | Collection[int]
+
+
 def keep(rows: pa.Table, where: Where) -> pa.Table:
-    """The rows for which every condition holds; `rows` has the columns that are asked about."""
+    """The rows for which every condition holds; `rows` has the columns that are asked about.
+
+    Raises:
+        InputError: no such column, or a value that it cannot hold.
+    """
     selected: pa.BooleanArray | pa.ChunkedArray | None = None
-    for column, wanted in cast("dict[str, str | Collection[str]]", where).items():
-        values = [wanted] if isinstance(wanted, str) else sorted(wanted)
-        encoded = pa.array([encode_text(value) for value in values], pa.string())
-        holds = pc.is_in(rows.column(column), value_set=encoded)
+    for column, wanted in cast("dict[str, _Wanted]", where).items():
+        values = _values(column, wanted)
+        holds = pc.is_in(rows.column(column), value_set=values)
         selected = holds if selected is None else pc.and_(selected, holds)
     if selected is None or pc.all(selected).as_py():
         return rows
     return rows.filter(selected)
+
+
+def _values(column: str, wanted: _Wanted) -> pa.Array:
+    values = [wanted] if isinstance(wanted, str | int) else list(wanted)
+    kind = SCHEMA.field(leaf(column)).type
+    try:
+        return pa.array([encode_text(value) if isinstance(value, str) else value for value in values], kind)
+    except (OverflowError, pa.ArrowException) as error:
+        raise InputError(f"no episode can have {wanted!r} there ({error})", field=column) from error

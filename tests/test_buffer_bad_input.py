@@ -72,12 +72,18 @@ def test_a_missing_and_a_damaged_data_file(tmp_path):
     ReplayBuffer(tmp_path).append(episodes(3))
     (file,) = tmp_path.glob("*.parquet")
     file.write_bytes(file.read_bytes()[:200])
-    for use in (lambda b: b.tensors("made_up"), lambda b: list(b.episodes()), lambda b: b.episode_ids()):
+    for use in (
+        lambda b: b.tensors("made_up"),
+        lambda b: list(b.episodes()),
+        lambda b: b.episode_ids(),
+        lambda b: b.read(["tokens", "steps.action"]),
+    ):
         with pytest.raises(UnusableBuffer, match=rf"{file.name}.*cannot be read"):
             use(ReplayBuffer(tmp_path))
     file.unlink()
-    with pytest.raises(UnusableBuffer, match=rf"{file.name}.*is missing"):
-        ReplayBuffer(tmp_path).steps_df()
+    for use in (lambda b: b.steps_df(), lambda b: b.read(["tokens"]), lambda b: b.scan()):
+        with pytest.raises(UnusableBuffer, match=rf"{file.name}.*is missing"):
+            use(ReplayBuffer(tmp_path))
 
 
 def test_a_selection_without_episodes_says_what_there_is(tmp_path):
@@ -92,8 +98,10 @@ def test_a_selection_without_episodes_says_what_there_is(tmp_path):
 def test_a_mixture_of_executors_has_to_be_asked_for(tmp_path):
     buffer = ReplayBuffer(tmp_path)
     buffer.append([*episodes(3), *episodes(3, executor="other")])
-    with pytest.raises(UnusableBuffer, match=r"2 executors \(other; simulated:medium\)"):
+    with pytest.raises(UnusableBuffer, match=r"2 executors \(other; simulated:medium\).*Choose one") as refusal:
         buffer.tensors("made_up")
+    assert "=..." not in str(refusal.value)  # which key chooses is for the command to say
+    assert "mixed_executors" not in str(refusal.value)
     assert buffer.tensors("made_up", executor="other").n_episodes == 3
     assert buffer.tensors("made_up", mixed_executors=True).n_episodes == 6
 
@@ -120,3 +128,29 @@ def test_steps_of_the_wrong_width_are_named(tmp_path):
     buffer.append([good, replace(bad, steps=(*bad.steps[:-1], step))])
     with pytest.raises(UnusableBuffer, match=rf"episode {bad.episode_id}: features has 30 entries"):
         buffer.tensors("made_up")
+
+
+def test_a_number_beyond_its_column_is_named_and_nothing_is_written(tmp_path):
+    made = episodes(2)
+    buffer = ReplayBuffer(tmp_path / "b")
+    with pytest.raises(InputError, match=rf"{made[1].episode_id}, field 'seed': {2**63} does not fit; expected int64"):
+        buffer.append([made[0], replace(made[1], seed=2**63)])
+    step = replace(made[0].steps[0], event=replace(made[0].steps[0].event, calls=2**31))
+    with pytest.raises(InputError, match=rf"{made[0].episode_id}, field 'steps': a value does not fit"):
+        buffer.append([replace(made[0], steps=(step, *made[0].steps[1:]))])
+    assert not buffer.exists
+
+
+def test_unknown_columns_and_impossible_filters_are_named(tmp_path):
+    buffer = ReplayBuffer(tmp_path)
+    buffer.append(episodes(1))
+    with pytest.raises(InputError, match=r"'stepz': a buffer has no such column; expected one of episode_id, run"):
+        buffer.read(["stepz"])
+    with pytest.raises(InputError, match=r"'steps.event.tol': .* expected one of status, error, evidence, tool"):
+        buffer.read(["steps.event.tol"])
+    with pytest.raises(InputError, match=r"'return.x': .* expected no further field"):
+        buffer.read(["return.x"])
+    with pytest.raises(InputError, match="field 'seed'"):
+        buffer.read(["return"], seed=2**64)
+    with pytest.raises(InputError, match="field 'stage'"):
+        buffer.read(["return"], stage="collect")  # pyright: ignore[reportCallIssue]

@@ -66,5 +66,5 @@ def test_the_card_counts_what_the_buffer_holds(tmp_path):
 
 
 def test_a_buffer_on_an_object_store_asks_for_a_local_folder():
-    with pytest.raises(ConfigError, match="side=FOLDER"):
+    with pytest.raises(ConfigError, match=r"Use a local folder for the buffer"):
         _ = ReplayBuffer("s3://bucket/buffer").harness

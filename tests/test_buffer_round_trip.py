@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from buffers import ReplayBuffer
-from buffers.log import Location, create_log
+from buffers.location import Location
+from buffers.log import create_log
 from buffers.rows import decode_text, encode_text, to_episode, to_table
 from harness_mdp.errors import UnusableBuffer
 from harness_mdp.mdp import Action, Budgets, Episode, Termination
@@ -258,3 +259,57 @@ def test_a_table_without_episodes_gives_empty_frames(tmp_path):
     assert list(buffer.episodes()) == []
     with pytest.raises(UnusableBuffer, match="no episodes at all"):
         buffer.tensors("made_up")
+
+
+def test_single_columns_say_what_the_episodes_say(tmp_path):
+    buffer = ReplayBuffer(tmp_path)
+    made = episodes(12)
+    buffer.append(made[:5])
+    buffer.append(made[5:])
+    columns = ["episode_id", "return", "steps.action", "steps.mask", "steps.event.tool.ok", "rubric.score", "maturity"]
+    columns += ["steps.event.claims.supported"]
+    frame = buffer.read(columns)
+    assert frame.columns == columns
+    back = {row["episode_id"]: row for row in frame.iter_rows(named=True)}
+    for e in made:
+        row = back[e.episode_id]
+        assert row["return"] == e.return_
+        assert row["steps.action"] == [int(step.action) for step in e.steps]
+        assert row["steps.mask"] == [step.mask.tolist() for step in e.steps]
+        assert row["steps.event.tool.ok"] == [event.tool and event.tool.ok for event in e.events]
+        claims = [None if event.claims is None else [c.supported for c in event.claims] for event in e.events]
+        assert row["steps.event.claims.supported"] == claims
+        assert row["rubric.score"] == [score for _, score, _ in e.rubric]
+        assert row["maturity"] == [{"preset": "paper", "score": e.maturity["paper"]}]
+    both = buffer.read(["steps", "steps.action"], episode_id=made[0].episode_id)
+    assert [step["action"] for step in both["steps"][0]] == both["steps.action"][0].to_list()
+    assert set(buffer.read(["steps.action", "steps.event"]).schema["steps.event"].inner.to_schema()) >= {"tool", "note"}
+
+
+def test_single_columns_of_chosen_episodes(tmp_path):
+    buffer = ReplayBuffer(tmp_path)
+    made = [*episodes(6), *(replace(e, seed=7, episode_id=f"again-{e.episode_id}") for e in episodes(6))]
+    buffer.append(made)
+    hashes = {e.task_hash for e in made[:2]}
+    found = buffer.read(["episode_id"], phase="collect", seed=7, executor=made[0].executor, task_hash=hashes)
+    assert set(found["episode_id"]) == {e.episode_id for e in made[6:8]}
+    assert len(buffer.read(["return"], seed=[0, 7])) == 12
+    none = buffer.read(["steps.action", "steps.event.tool.ok"], episode_id=[])
+    assert none.is_empty()
+    assert none.columns == ["steps.action", "steps.event.tool.ok"]
+
+
+def test_arrays_name_the_tasks_contents_and_the_horizons(tmp_path):
+    buffer = ReplayBuffer(tmp_path)
+    made = episodes(5, tasks=3)
+    buffer.append(made)
+    arrays = buffer.tensors("made_up")
+    hashes = {e.task_id: e.task_hash for e in made}
+    assert arrays.task_hashes == tuple(hashes[task] for task in arrays.task_ids)
+    assert arrays.horizons == (10,)
+    longer = replace(episodes(1, setting=MadeUpSetting(horizon=14))[0], episode_id="longer", task_hash="changed")
+    buffer.append([longer])
+    arrays = buffer.tensors("made_up")
+    assert arrays.horizons == (10, 14)
+    assert len(arrays.task_hashes) == 4
+    assert "changed" in arrays.task_hashes

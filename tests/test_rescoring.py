@@ -14,7 +14,8 @@ from omegaconf import OmegaConf
 from polars.testing import assert_frame_equal
 
 from buffers import ReplayBuffer
-from buffers.log import Location, create_log
+from buffers.location import Location
+from buffers.log import create_log
 from experiments.config import ScoreConfig
 from experiments.maturity_keys import MaturityPresetConfig
 from experiments.register import register_configs
