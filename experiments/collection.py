@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from buffers import ReplayBuffer
-from experiments.config import CollectConfig, EvaluateConfig
-from experiments.executors import price_bound, tokens_bound
+from experiments.config import CollectConfig
+from experiments.executors import make_executor, price_bound, tokens_bound
 from experiments.manifest import record_run, run_name
 from experiments.policies import make_policy
-from experiments.running import Outcome, finished, run_plans, with_executor
+from experiments.running import Outcome, Run, expect_runnable, finished, run_plans
 from experiments.tasks import TaskSet, load_tasks
-from harness_mdp.errors import ConfigError
 from harness_mdp.executors.protocol import Executor
 from harness_mdp.mdp import Policy
 from harness_mdp.runner import EpisodePlan
@@ -66,14 +64,21 @@ def _plans(config: CollectConfig, tasks: TaskSet, policy: Policy, executor: Exec
     ]
 
 
-def _prepare(config: CollectConfig) -> tuple[TaskSet, ReplayBuffer, Executor, list[EpisodePlan]]:
-    if config.rollouts < 1 or config.concurrency < 1:
-        raise ConfigError(f"rollouts={config.rollouts}, concurrency={config.concurrency}; expected at least 1")
+def _prepare(config: CollectConfig) -> Run:
+    expect_runnable(rollouts=config.rollouts, concurrency=config.concurrency, seed=config.seed, limits=config.limits)
     tasks = load_tasks(config.setting, config.split_by)
     policy = make_policy(config.policy, tasks.setting)
-    buffer = ReplayBuffer(config.buffer)
-    executor = with_executor(config.executor, tasks, buffer, config.concurrency)
-    return tasks, buffer, executor, _plans(config, tasks, policy, executor)
+    executor = make_executor(config.executor, tasks, config.concurrency)
+    return Run(
+        plans=_plans(config, tasks, policy, executor),
+        tasks=tasks,
+        executor=executor,
+        executor_config=config.executor,
+        buffer=ReplayBuffer(config.buffer),
+        concurrency=config.concurrency,
+        limits=config.limits,
+        label=f"collect {tasks.setting.name}",
+    )
 
 
 def collect(config: CollectConfig, *, quiet: bool = False) -> Collection:
@@ -82,43 +87,32 @@ def collect(config: CollectConfig, *, quiet: bool = False) -> Collection:
     Raises:
         HarnessError: with what is wrong and what to do; nothing already written is lost.
     """
-    tasks, buffer, executor, plans = _prepare(config)
-    record_run(buffer, plans[0].run, config)
-    outcome = run_plans(
-        plans,
-        executor=executor,
-        tasks=tasks,
-        buffer=buffer,
-        concurrency=config.concurrency,
-        limits=config.limits,
-        label=f"collect {tasks.setting.name}",
-        quiet=quiet,
-    )
-    return Collection(outcome, tuple(plan.id for plan in plans), plans[0].run, executor.fingerprint)
+    run = _prepare(config)
+    name = run.plans[0].run
+    outcome = run_plans(run, lambda: record_run(run.buffer, name, config), quiet=quiet)
+    return Collection(outcome, tuple(plan.id for plan in run.plans), name, run.executor.fingerprint)
 
 
 def dry_run(config: CollectConfig) -> DryRun:
     """Count what `collect` would run, without running or writing anything."""
-    tasks, buffer, _, plans = _prepare(config)
-    return count_work(config, tasks, buffer, plans)
+    return count_work(_prepare(config), config.split)
 
 
-def count_work(
-    config: CollectConfig | EvaluateConfig, tasks: TaskSet, buffer: ReplayBuffer, plans: Sequence[EpisodePlan]
-) -> DryRun:
-    """Episodes of `plans` that are not in the buffer yet, and upper bounds of their calls, tokens and money."""
-    ids = {plan.id for plan in plans}
-    done = len(finished(buffer, ids))
+def count_work(run: Run, split: str) -> DryRun:
+    """Episodes of the plan that are not in the buffer yet, and upper bounds of their calls, tokens and money."""
+    ids = {plan.id for plan in run.plans}
+    done = len(finished(run.buffer, ids))
     todo = len(ids) - done
-    per_episode = tokens_bound(config.executor, tasks.horizon, tasks.budgets.tokens)
+    tasks = run.tasks
+    per_episode = tokens_bound(run.executor_config, tasks.horizon, tasks.budgets.tokens)
     tokens = None if per_episode is None else todo * per_episode
-    if config.limits.tokens is not None:
-        tokens = config.limits.tokens if tokens is None else min(tokens, config.limits.tokens)
+    if run.limits.tokens is not None:
+        tokens = run.limits.tokens if tokens is None else min(tokens, run.limits.tokens)
     return DryRun(
-        tasks=len(tasks.select(config.split)),
+        tasks=len(tasks.select(split)),
         episodes=todo,
         done_before=done,
         calls=todo * tasks.horizon,
         tokens=tokens,
-        usd=None if tokens is None else price_bound(config.executor, tokens),
+        usd=None if tokens is None else price_bound(run.executor_config, tokens),
     )

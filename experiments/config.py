@@ -41,6 +41,7 @@ class SettingConfig:
     """A family of tasks."""
 
     name: str = MISSING
+    """One of ours, one that an installed package registers, or MODULE:CLASS."""
     path: str | None = None
     """Benchmark files (dbbench, tau_retail); None generates tasks from `seed`."""
     seed: int = 0
@@ -74,6 +75,7 @@ class SimulatedConfig(ExecutorConfig):
 
     kind: str = "simulated"
     profile: str = "medium"
+    """Skill: weak, medium or strong."""
 
 
 @dataclass
@@ -82,6 +84,7 @@ class OpenAIConfig(ExecutorConfig):
 
     kind: str = "openai"
     model: str = MISSING
+    """Name as the endpoint knows it."""
     base_url: str | None = None
     """None is the SDK's default (OPENAI_BASE_URL, or OpenAI itself)."""
     label: str = ""
@@ -123,6 +126,7 @@ class ScriptPolicyConfig(PolicyConfig):
 
     kind: str = "script"
     name: str = MISSING
+    """A script of the setting, or `random`."""
 
 
 @dataclass
@@ -133,6 +137,7 @@ class EpsilonPolicyConfig(PolicyConfig):
     inner: str = "base"
     """A script, or the folder of a saved controller."""
     epsilon: float = 0.25
+    """Chance of exploring, in [0, 1]."""
     explore: str = "legal_no_submit"
     """R: `legal` or `legal_no_submit`."""
 
@@ -142,12 +147,13 @@ class PortfolioPolicyConfig(PolicyConfig):
     """A mixture of scripts (or controllers) at every step, plus a little uniform."""
 
     kind: str = "portfolio"
-    weights: dict[str, float] = field(
-        default_factory=lambda: {"base": 0.45, "check_revise": 0.25, "tool_first": 0.1, "more_evidence": 0.1}
-    )
-    """Script or controller folder -> α; with ε they sum to 1."""
+    weights: dict[str, float] = field(default_factory=dict[str, float])
+    """Script or controller folder -> α; with ε they sum to 1. Empty: base 0.45, check_revise 0.25, tool_first 0.1,
+    more_evidence 0.1."""
     epsilon: float = 0.1
+    """Chance of exploring."""
     explore: str = "legal_no_submit"
+    """R: `legal` or `legal_no_submit`."""
 
 
 @dataclass
@@ -156,6 +162,7 @@ class ControllerPolicyConfig(PolicyConfig):
 
     kind: str = "controller"
     path: str = MISSING
+    """Folder of a saved controller."""
     decision: str | None = None
     """`sample` or `greedy`; None is the rule it was saved with."""
 
@@ -165,12 +172,14 @@ class LimitsConfig:
     """Upper bounds of what the whole command may spend, replayed completions included."""
 
     tokens: int | None = None
+    """Tokens, prompt and completion."""
     usd: float | None = None
+    """USD; needs a known price."""
 
 
 @dataclass
 class CollectConfig:
-    """`python -m harness_mdp.collect`."""
+    """Log episodes of the frozen executor into a buffer: `python -m harness_mdp.collect`."""
 
     setting: SettingConfig = MISSING
     executor: ExecutorConfig = MISSING
@@ -180,12 +189,16 @@ class CollectConfig:
     rollouts: int = 20
     """Episodes per task."""
     seed: int = 0
+    """Seed of the executor's draws and the policy's choices."""
     split: str = "train"
+    """Tasks to collect on: train, eval or all."""
     split_by: str = "task"
+    """Deal tasks to train and eval one by one (task) or by whole templates (template)."""
     concurrency: int = 16
     """Episodes (and so executor calls) at once."""
     limits: LimitsConfig = field(default_factory=LimitsConfig)
     dry_run: bool = False
+    """Print what would run and the most it could cost; pay nothing."""
 
 
 @dataclass
@@ -195,16 +208,23 @@ class MethodConfig:
     method: str = MISSING
     """`aw` (advantage-weighted regression) or `bc` (behaviour cloning, the same with all weights 1)."""
     advantage: str = "trajectory"
+    """Every step inherits its episode's return above the task's baseline."""
     baseline: str = "task_mean"
     """`task_mean` or `leave_one_out`."""
     hidden: int = 64
+    """Width of the one hidden layer."""
     learning_rate: float = 1e-3
+    """Adam."""
     batch_size: int = 256
+    """Steps a minibatch."""
     epochs: int = 20
+    """Passes over the data."""
     beta: float = 0.2
     """Temperature β of w = exp(A/β)."""
     weight_min: float = 0.1
+    """Weights are clipped from below ..."""
     weight_max: float = 10.0
+    """... and from above."""
     entropy: float = 0.01
     """c_H."""
     decision: str = "sample"
@@ -213,16 +233,19 @@ class MethodConfig:
 
 @dataclass
 class TrainConfig:
-    """`python -m harness_mdp.train`."""
+    """Learn a controller from a buffer and save it: `python -m harness_mdp.train`."""
 
     setting: SettingConfig = MISSING
     method: MethodConfig = MISSING
     buffer: str = MISSING
+    """Folder of the Delta table."""
     out: str = MISSING
     """Folder of the saved controller."""
     seed: int = 0
+    """Seed of the starting weights and the order of minibatches."""
     device: str = "auto"
-    executor: str | None = None
+    """auto, cpu or cuda."""
+    from_executor: str | None = None
     """Executor fingerprint to learn from; needed when the buffer holds more than one."""
     mix_executors: bool = False
     """Learn from all executors in the buffer together."""
@@ -230,11 +253,12 @@ class TrainConfig:
 
 @dataclass
 class EvaluateConfig:
-    """`python -m harness_mdp.evaluate`."""
+    """Compare policies on identical tasks, rollouts and draws: `python -m harness_mdp.evaluate`."""
 
     setting: SettingConfig = MISSING
     executor: ExecutorConfig = MISSING
     buffer: str = MISSING
+    """Folder of the Delta table; episodes are added to it as phase eval."""
     policies: list[str] = field(default_factory=lambda: ["base", "forced_check", "check_revise"])
     """Scripts, `random`, and folders of saved controllers; the first is the reference."""
     rollouts: int = 3
@@ -242,38 +266,46 @@ class EvaluateConfig:
     seed: int = 1
     """Seed of the executor's draws; another than that of collection, so nothing learned from is seen again."""
     split: str = "eval"
+    """Tasks to evaluate on: train, eval or all."""
     split_by: str = "task"
+    """As in the collection: task or template."""
     out: str | None = None
     """Table as Parquet or JSON, by its ending."""
     maturity: MaturityPresetConfig = field(default_factory=MaturityPresetConfig)
     """Preset of the Harness Maturity Score that is shown: `paper` or `strict` as they are; both are stored."""
+    on_learned_tasks: bool = False
+    """Evaluate controllers on tasks they learned from; refused otherwise, and the output says so."""
     events: bool = False
     """Also show each maturity event as a rate."""
     concurrency: int = 16
+    """Episodes (and so executor calls) at once."""
     limits: LimitsConfig = field(default_factory=LimitsConfig)
     dry_run: bool = False
+    """Print what would run and the most it could cost; pay nothing."""
 
 
 @dataclass
 class VerifyConfig:
-    """`python -m harness_mdp.verify`."""
+    """Fold every stored episode again, report what does not replay: `python -m harness_mdp.verify`."""
 
     buffer: str = MISSING
+    """Folder of the Delta table."""
     settings: list[str] = field(default_factory=list[str])
     """MODULE:CLASS of settings in the buffer that are neither ours nor registered."""
 
 
 @dataclass
 class ScoreConfig:
-    """`python -m harness_mdp.score`."""
+    """Score stored episodes again under other maturity thresholds: `python -m harness_mdp.score`."""
 
     buffer: str = MISSING
+    """Folder of the Delta table."""
     maturity: MaturityPresetConfig = field(default_factory=MaturityPresetConfig)
 
 
 @dataclass
 class StudyConfig:
-    """`python -m experiments.study`: collect, train, evaluate; one cell. `-m` spans a grid."""
+    """Collect, train, evaluate; one cell, or a grid with `-m`: `python -m experiments.study`."""
 
     setting: SettingConfig = MISSING
     executor: ExecutorConfig = MISSING

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,16 +12,17 @@ import polars as pl
 from analysis.comparison import Comparison, compare
 from analysis.verdict import Verdict, verdicts
 from buffers import ReplayBuffer
+from controllers.manifest import learner_key
 from controllers.saved import Manifest, read_manifest
 from experiments.collection import DryRun, count_work
 from experiments.config import EvaluateConfig
+from experiments.executors import make_executor
 from experiments.manifest import record_run, run_name
 from experiments.policies import is_controller, named_policy
-from experiments.running import Outcome, run_plans, with_executor
+from experiments.running import Outcome, Run, expect_runnable, run_plans
 from experiments.tasks import TaskSet, load_tasks
 from harness_mdp.errors import ConfigError
 from harness_mdp.executors.protocol import Executor
-from harness_mdp.hashing import digest
 from harness_mdp.mdp import Policy
 from harness_mdp.runner import EpisodePlan
 
@@ -45,7 +47,13 @@ class Arm:
 
     name: str
     members: tuple[Policy, ...]
-    learned: bool
+    manifests: tuple[tuple[str, Manifest], ...] = ()
+    """(folder, manifest) of each member that is a saved controller."""
+
+    @property
+    def learned(self) -> bool:
+        """Its members are saved controllers."""
+        return bool(self.manifests)
 
 
 @dataclass(frozen=True)
@@ -69,7 +77,7 @@ def evaluation_arms(names: Sequence[str], setting_tasks: TaskSet) -> tuple[Arm, 
     """Arms in the order given. Controllers that differ in their training seed only form one arm.
 
     Raises:
-        ConfigError: no policy, a policy named twice, or a name that means nothing.
+        ConfigError: no policy, a policy named twice, two copies of one controller, or a name that means nothing.
     """
     if not names:
         raise ConfigError("policies is empty; name at least one, e.g. policies=[base,check_revise,DIR]")
@@ -80,25 +88,21 @@ def evaluation_arms(names: Sequence[str], setting_tasks: TaskSet) -> tuple[Arm, 
     keys: dict[str, str] = {}
     for name in names:
         policy = named_policy(name, setting)
-        key, label = name, policy.name
-        if is_controller(name, setting):
-            manifest = read_manifest(Path(name))
-            key = _apart_from_seed(manifest)
-            if key in keys:
-                label = keys[key]
-            elif label in arms:
-                label = f"{label} ({Path(name).name})"
+        if not is_controller(name, setting):
+            arms[policy.name] = Arm(policy.name, (policy,))
+            continue
+        manifest = read_manifest(Path(name))
+        key = learner_key(manifest)
         if key in keys:
-            arms[label] = replace(arms[label], members=(*arms[label].members, policy))
+            arm = arms[keys[key]]
+            if any(other.seed == manifest.seed for _, other in arm.manifests):
+                raise ConfigError(f"{name} and {arm.manifests[0][0]} are the same learner with the same training seed")
         else:
-            arms[label] = Arm(label, (policy,), learned=is_controller(name, setting))
+            label = policy.name if policy.name not in arms else f"{policy.name} ({Path(name).name})"
+            arm = Arm(label, ())
             keys[key] = label
+        arms[arm.name] = replace(arm, members=(*arm.members, policy), manifests=(*arm.manifests, (name, manifest)))
     return tuple(arms.values())
-
-
-def _apart_from_seed(manifest: Manifest) -> str:
-    config = {key: value for key, value in manifest.config.items() if key != "seed"}
-    return digest([manifest.method, manifest.decision.value, manifest.feature_schema_id, manifest.buffer_path, config])
 
 
 def _plans(
@@ -140,26 +144,65 @@ def _plans(
 
 @dataclass(frozen=True)
 class _Prepared:
-    tasks: TaskSet
-    buffer: ReplayBuffer
-    executor: Executor
+    run: Run
     arms: tuple[Arm, ...]
-    plans: list[EpisodePlan]
     owners: list[tuple[str, int]]
+    """(arm, training-seed index) of each plan."""
 
 
 def _prepare(config: EvaluateConfig) -> _Prepared:
-    if config.rollouts < 1 or config.concurrency < 1:
-        raise ConfigError(f"rollouts={config.rollouts}, concurrency={config.concurrency}; expected at least 1")
-    if config.out is not None and Path(config.out).suffix not in TABLE_ENDINGS:
-        raise ConfigError(f"out={config.out}; expected a file that ends in {' or '.join(TABLE_ENDINGS)}")
+    expect_runnable(rollouts=config.rollouts, concurrency=config.concurrency, seed=config.seed, limits=config.limits)
+    if config.out is not None:
+        _expect_writable(Path(config.out))
     tasks = load_tasks(config.setting, config.split_by)
+    if len(tasks.select(config.split)) < 2:
+        raise ConfigError(
+            f"split={config.split} has one task; intervals resample tasks and need two (20 or more to mean something)"
+        )
     arms = evaluation_arms(config.policies, tasks)
     buffer = ReplayBuffer(config.buffer)
-    executor = with_executor(config.executor, tasks, buffer, config.concurrency)
+    executor = make_executor(config.executor, tasks, config.concurrency)
     plans, owners = _plans(config, tasks, arms, executor)
     _refuse_learned_draws(buffer, plans)
-    return _Prepared(tasks, buffer, executor, arms, plans, owners)
+    if not config.on_learned_tasks:
+        _refuse_learned_tasks(arms, plans)
+    run = Run(
+        plans=plans,
+        tasks=tasks,
+        executor=executor,
+        executor_config=config.executor,
+        buffer=buffer,
+        concurrency=config.concurrency,
+        limits=config.limits,
+        label=f"evaluate {tasks.setting.name}",
+    )
+    return _Prepared(run, arms, owners)
+
+
+def _expect_writable(out: Path) -> None:
+    if out.suffix not in TABLE_ENDINGS:
+        raise ConfigError(f"out={out}; expected a file that ends in {' or '.join(TABLE_ENDINGS)}")
+    if out.is_dir():
+        raise ConfigError(f"out={out} is a folder; expected a file")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise ConfigError(f"out={out}: its folder cannot be made ({problem})") from problem
+    if not os.access(out.parent, os.W_OK):
+        raise ConfigError(f"out={out}: no permission to write into {out.parent}")
+
+
+def _refuse_learned_tasks(arms: Sequence[Arm], plans: Sequence[EpisodePlan]) -> None:
+    """A controller that is scored on tasks it learned from looks better than it is."""
+    planned = {plan.task.hash for plan in plans}
+    for arm in arms:
+        for path, manifest in arm.manifests:
+            if seen := planned & set(manifest.task_hashes):
+                raise ConfigError(
+                    f"{path} learned from {len(seen)} of the {len(planned)} tasks that it would be evaluated on (were "
+                    "the tasks split otherwise when they were collected?). Use the same setting.* and split_by as in "
+                    "the collection, or say on_learned_tasks=true, and the output says so"
+                )
 
 
 def _refuse_learned_draws(buffer: ReplayBuffer, plans: Sequence[EpisodePlan]) -> None:
@@ -167,18 +210,9 @@ def _refuse_learned_draws(buffer: ReplayBuffer, plans: Sequence[EpisodePlan]) ->
     if not buffer.exists:
         return
     first = plans[0]
-    seen = (
-        buffer.scan()
-        .filter(
-            (pl.col("phase") == "collect")
-            & (pl.col("seed") == first.seed)
-            & (pl.col("executor") == first.executor)
-            & pl.col("task_hash").is_in(sorted({plan.task.hash for plan in plans}))
-        )
-        .select(pl.len())
-        .collect()
-        .item()
-    )
+    rows = buffer.read(["task_hash", "seed"], phase="collect", executor=first.executor)
+    planned = sorted({plan.task.hash for plan in plans})
+    seen = len(rows.filter((pl.col("seed") == first.seed) & pl.col("task_hash").is_in(planned)))
     if seen:
         raise ConfigError(
             f"seed={first.seed}: the buffer holds {seen} collected episodes of these tasks with the same executor "
@@ -188,8 +222,7 @@ def _refuse_learned_draws(buffer: ReplayBuffer, plans: Sequence[EpisodePlan]) ->
 
 def dry_run(config: EvaluateConfig) -> DryRun:
     """Count what `evaluate` would run, without running or writing anything."""
-    ready = _prepare(config)
-    return count_work(config, ready.tasks, ready.buffer, ready.plans)
+    return count_work(_prepare(config).run, config.split)
 
 
 def evaluate(config: EvaluateConfig, *, quiet: bool = False) -> Evaluation:
@@ -199,22 +232,14 @@ def evaluate(config: EvaluateConfig, *, quiet: bool = False) -> Evaluation:
         HarnessError: with what is wrong and what to do; nothing already written is lost.
     """
     ready = _prepare(config)
-    record_run(ready.buffer, ready.plans[0].run, config)
-    outcome = run_plans(
-        ready.plans,
-        executor=ready.executor,
-        tasks=ready.tasks,
-        buffer=ready.buffer,
-        concurrency=config.concurrency,
-        limits=config.limits,
-        label=f"evaluate {ready.tasks.setting.name}",
-        quiet=quiet,
-    )
+    run = ready.run
+    name = run.plans[0].run
+    outcome = run_plans(run, lambda: record_run(run.buffer, name, config), quiet=quiet)
     return Evaluation(
         outcome=outcome,
-        run=ready.plans[0].run,
-        executor=ready.executor.fingerprint,
-        simulated=ready.executor.simulated,
+        run=name,
+        executor=run.executor.fingerprint,
+        simulated=run.executor.simulated,
         arms=tuple(arm.name for arm in ready.arms),
         learners=tuple(arm.name for arm in ready.arms if arm.learned),
         episodes=_episodes(ready),
@@ -268,17 +293,17 @@ def _episodes(ready: _Prepared) -> pl.DataFrame:
         {
             "arm": [name for name, _ in ready.owners],
             "member": [member for _, member in ready.owners],
-            "setting": [plan.setting.name for plan in ready.plans],
-            "task_id": [plan.task.id for plan in ready.plans],
-            "task_hash": [plan.task.hash for plan in ready.plans],
-            "rollout": [plan.rollout for plan in ready.plans],
-            "seed": [plan.seed for plan in ready.plans],
-            "executor": [plan.executor for plan in ready.plans],
-            "policy": [plan.policy.name for plan in ready.plans],
-            "episode_id": [plan.id for plan in ready.plans],
+            "setting": [plan.setting.name for plan in ready.run.plans],
+            "task_id": [plan.task.id for plan in ready.run.plans],
+            "task_hash": [plan.task.hash for plan in ready.run.plans],
+            "rollout": [plan.rollout for plan in ready.run.plans],
+            "seed": [plan.seed for plan in ready.run.plans],
+            "executor": [plan.executor for plan in ready.run.plans],
+            "policy": [plan.policy.name for plan in ready.run.plans],
+            "episode_id": [plan.id for plan in ready.run.plans],
         }
     )
-    found = ready.buffer.episodes_df(episode_id=planned["episode_id"].unique().to_list())
+    found = ready.run.buffer.episodes_df(episode_id=planned["episode_id"].unique().to_list())
     keep = [c for c in found.columns if c not in planned.columns or c == "episode_id"]
     joined = planned.join(found.select(keep), on="episode_id", how="left")
     return joined.with_columns(pl.col("eval_status").fill_null("infra_missing"))

@@ -9,17 +9,14 @@ from experiments.tasks import TaskSet
 from harness_mdp.errors import ConfigError
 from harness_mdp.executors.protocol import Executor, Sampling
 
-__all__ = ["make_executor", "price_bound", "tokens_bound"]
+__all__ = ["make_executor", "price_bound", "tokens_bound", "with_cache"]
 
 
-def make_executor(config: ExecutorConfig, tasks: TaskSet, cache_path: Path, concurrency: int) -> Executor:
-    """The executor of `config` for the tasks at hand; close it after use.
-
-    The simulated executor is a pure function, so only a real one is put behind the cache at `cache_path`.
+def make_executor(config: ExecutorConfig, tasks: TaskSet, concurrency: int) -> Executor:
+    """The executor of `config` for the tasks at hand, without a cache; nothing is called or written yet.
 
     Raises:
         ConfigError: unknown kind or profile, or no key for an endpoint that needs one.
-        InputError: the cache file is damaged.
     """
     match config:
         case SimulatedConfig():
@@ -29,13 +26,25 @@ def make_executor(config: ExecutorConfig, tasks: TaskSet, cache_path: Path, conc
             difficulties = {task.id: task.difficulty for task in tasks.store.tasks}
             return SimulatedExecutor(skill_profile(config.profile), tasks.store.answers, difficulties)
         case OpenAIConfig():
-            return _openai(config, cache_path, concurrency)
+            return _openai(config, concurrency)
         case _:
             raise ConfigError(f"unknown kind of executor {config.kind!r}; expected simulated or openai")
 
 
-def _openai(config: OpenAIConfig, cache_path: Path, concurrency: int) -> Executor:
+def with_cache(executor: Executor, config: ExecutorConfig, path: Path) -> Executor:
+    """`executor` behind the completion cache at `path`; a simulated one is a pure function and needs none.
+
+    Raises:
+        InputError: the cache file is damaged, or cannot be made.
+    """
+    if not isinstance(config, OpenAIConfig) or not config.cache:
+        return executor
     from harness_mdp.executors.cache import CachedExecutor, CompletionCache
+
+    return CachedExecutor(executor, CompletionCache(path))
+
+
+def _openai(config: OpenAIConfig, concurrency: int) -> Executor:
     from harness_mdp.executors.openai import OpenAIExecutor
     from harness_mdp.executors.reply import Price
 
@@ -44,7 +53,7 @@ def _openai(config: OpenAIConfig, cache_path: Path, concurrency: int) -> Executo
             raise ConfigError(
                 f"executor.prices[{model}] is {price}; expected [USD per million prompt tokens, completion tokens]"
             )
-    executor = OpenAIExecutor(
+    return OpenAIExecutor(
         model=config.model,
         base_url=config.base_url,
         label=config.label,
@@ -60,7 +69,6 @@ def _openai(config: OpenAIConfig, cache_path: Path, concurrency: int) -> Executo
         api_key_env=config.api_key_env,
         prices={model: Price(price[0], price[1]) for model, price in config.prices.items()},
     )
-    return CachedExecutor(executor, CompletionCache(cache_path)) if config.cache else executor
 
 
 def tokens_bound(config: ExecutorConfig, horizon: int, budget: int | None) -> int | None:

@@ -7,7 +7,9 @@ by the user. No folder is made and no log is configured: what a command writes i
 from __future__ import annotations
 
 import os
+import re
 import sys
+import tempfile
 from collections.abc import Callable
 from importlib import resources
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -22,6 +24,10 @@ __all__ = ["run_command"]
 Config = TypeVar("Config")
 
 
+OPEN_KEYS = ("executor.prices", "executor.extra", "policy.weights")
+"""Mappings with keys of the user's own. Hydra wants `++` before them, which nobody should have to know."""
+
+
 def run_command(config_name: str, body: Callable[[Config], int]) -> None:
     """Compose `experiments/conf/<config_name>.yaml` with the command line, run `body`, and exit.
 
@@ -29,7 +35,21 @@ def run_command(config_name: str, body: Callable[[Config], int]) -> None:
         config_name: also the name of the command.
         body: gets the configuration as its plain dataclass and returns an exit code.
     """
-    sys.exit(_run(config_name, body))
+    if {"--help", "-h"} & set(sys.argv[1:]):
+        from experiments.command_help import print_help
+
+        print_help(config_name, sys.argv[1:])
+        sys.exit(0)
+    sys.argv[1:] = [f"++{word}" if _is_open(word) else word for word in sys.argv[1:]]
+    with tempfile.TemporaryDirectory(prefix="harness-mdp-") as sweep:
+        os.environ["HARNESS_MDP_SWEEP"] = sweep  # where Hydra keeps its notes on a multirun; nobody reads them
+        code = _run(config_name, body)
+    sys.exit(code)
+
+
+def _is_open(word: str) -> bool:
+    key = word.partition("=")[0]
+    return any(key == name or key.startswith(f"{name}.") for name in OPEN_KEYS)
 
 
 def _run(config_name: str, body: Callable[[Config], int]) -> int:
@@ -53,6 +73,10 @@ def _run(config_name: str, body: Callable[[Config], int]) -> int:
             codes.append(body(cast("Config", OmegaConf.to_object(config))))
         except HarnessError as error:  # caught here, because Hydra announces whatever leaves a job
             codes.append(_fail(config_name, str(error), error.exit_code))
+        except BrokenPipeError:
+            codes.append(1)
+        except OSError as error:
+            codes.append(_fail(config_name, f"{error}. What is finished is kept; mend it and run again", 1))
 
     main = hydra.main(version_base="1.3", config_path="pkg://experiments.conf", config_name=config_name)(job)
     try:
@@ -61,10 +85,8 @@ def _run(config_name: str, body: Callable[[Config], int]) -> int:
         return _fail(config_name, f"{_unknown_option(error)}. {LOOK_UP}", 2)
     except (HydraException, OmegaConfBaseException) as error:
         return _fail(config_name, f"{_config_message(error)}. {LOOK_UP}", 2)
-    except BrokenPipeError:
-        return 1
     except KeyboardInterrupt:
-        return _fail(config_name, "stopped; what is finished is kept, run the same command again to go on", 130)
+        return _fail(config_name, "stopped; what was committed is kept, the same command goes on from there", 130)
     return max(codes, default=0)
 
 
@@ -87,13 +109,23 @@ def _unknown_option(error: MissingConfigException) -> str:
 
 
 def _config_message(error: Exception) -> str:
-    """Hydra's text in one line, with its cause where that says more."""
+    """Hydra's text in one line, with its cause where that says more, and what to do."""
     text = str(error).strip()
     cause = error.__cause__
     if cause is not None and str(cause).strip() and str(cause).strip() not in text:
         text = f"{text}: {str(cause).strip()}"
+    if unknown := re.search(r"Key '(\w+)' (?:is )?not in (?:struct|'\w+')", text):
+        return f"unknown key {unknown[1]!r} in {_overridden(text)}"
+    if "Lexer" in text or "mismatched input" in text or "extraneous input" in text:
+        first = text.splitlines()[0]
+        return f"{first}; quote a value with blanks or special characters twice: \"buffer='runs/my buffer'\""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    # "To append" is Hydra's advice for configurations without a schema; ours have one.
-    noise = ("object_type=", "reference_type=", "full_key:", "To append")
+    noise = ("object_type=", "reference_type=", "full_key:", "To append", "See https:")
     wanted = [line.rstrip(".") for line in lines if not line.startswith(noise)]
-    return "; ".join(wanted or lines).replace("Could not override", "unknown key")
+    return "; ".join(wanted or lines)
+
+
+def _overridden(text: str) -> str:
+    """The key as it was typed, from Hydra's `Could not override 'a.b'`."""
+    typed = re.search(r"Could not override '([^']+)'", text)
+    return f"{typed[1]!r}" if typed else "the configuration"

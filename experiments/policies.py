@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from controllers.config import DecisionRule
-from controllers.exploration import Epsilon, Explore, Portfolio, Uniform
+from controllers.exploration import PORTFOLIO_WEIGHTS, Epsilon, Explore, Portfolio, Uniform
 from controllers.policy import ControllerPolicy
 from controllers.saved import load_controller
 from experiments.config import (
@@ -38,12 +38,19 @@ def named_policy(name: str, setting: Setting) -> Policy:
     """
     if not is_controller(name, setting):
         return Uniform() if name == "random" else script_policy(setting, name)
-    if not Path(name).is_dir():
+    if not _is_folder(name):
         raise ConfigError(
             f"policy {name!r} is neither a script of {setting.name} ({', '.join(setting.scripts)}, random) "
             "nor the folder of a saved controller"
         )
     return load_controller(Path(name), setting)
+
+
+def _is_folder(name: str) -> bool:
+    try:
+        return Path(name).is_dir()
+    except (OSError, ValueError):  # no permission to look, or no path at all
+        return False
 
 
 def make_policy(config: PolicyConfig, setting: Setting) -> Policy:
@@ -59,7 +66,8 @@ def make_policy(config: PolicyConfig, setting: Setting) -> Policy:
             explore = member(Explore, "policy.explore", config.explore)
             return Epsilon(named_policy(config.inner, setting), config.epsilon, explore)
         case PortfolioPolicyConfig():
-            members = [(named_policy(name, setting), weight) for name, weight in config.weights.items()]
+            weights = config.weights or PORTFOLIO_WEIGHTS
+            members = [(named_policy(name, setting), weight) for name, weight in weights.items()]
             return Portfolio(members, config.epsilon, member(Explore, "policy.explore", config.explore))
         case ControllerPolicyConfig():
             controller = load_controller(Path(config.path), setting)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -26,6 +25,7 @@ if TYPE_CHECKING:  # torch, pandas and d3rlpy are loaded by the command that nee
         VerifyConfig,
     )
     from experiments.evaluation import Evaluation
+    from experiments.running import Outcome
     from experiments.scoring import EventRate, Scoring
     from experiments.training import Training
 
@@ -57,6 +57,13 @@ def print_headline(text: str) -> None:
     console.print(f"\n== {text}", style="bold", highlight=False)
 
 
+def _counted(outcome: Outcome) -> str:
+    return (
+        f"{outcome.planned} planned, {outcome.done_before} there before, {outcome.run} run now, "
+        f"{outcome.infra_missing} infra_missing"
+    )
+
+
 def _facts(rows: Sequence[tuple[str, str]]) -> None:
     table = Table(box=None, show_header=False, pad_edge=False)
     for name, value in rows:
@@ -72,29 +79,28 @@ def print_collection(buffer: str, collection: Collection) -> None:
     outcome = collection.outcome
     rows = [
         ("executor", collection.executor + _simulated(collection.executor)),
-        (
-            "episodes",
-            f"{outcome.planned} planned, {outcome.done_before} there before, {outcome.run} run now, "
-            f"{outcome.infra_missing} infra_missing",
-        ),
+        ("episodes", _counted(outcome)),
     ]
     summary = summarise(ReplayBuffer(buffer), collection.episode_ids)
     if summary is not None:
-        slack = "no task has two episodes" if summary.slack is None else f"{summary.slack:.3f}"
+        slack = "unknown: no task has two episodes"
+        if summary.slack is not None:
+            slack = f"{summary.slack:.3f} (best minus mean return of a task: the most this buffer can teach)"
         cost = "unknown price" if summary.cost_usd is None else f"${summary.cost_usd:.4f}"
         rows += [
             ("status", f"{summary.scored} scored, {summary.invalid} invalid"),
             ("mean return", f"{summary.mean_return:.3f} over {summary.tasks} tasks, {summary.episodes} episodes"),
-            ("slack", f"{slack} (best minus mean return of a task: the most this buffer can teach)"),
+            ("slack", slack),
             ("actions taken", "  ".join(f"{name} {share:.0%}" for name, share in summary.coverage.items())),
             ("", "(share of the steps where the action was legal)"),
-            ("steps, tokens, cost", f"{summary.mean_steps:.1f} a episode, {summary.tokens:,}, {cost}"),
+            ("steps, tokens, cost", f"{summary.mean_steps:.1f} an episode, {summary.tokens:,}, {cost}"),
         ]
     rows.append(("buffer", f"{buffer} (run {collection.run})"))
     if outcome.stopped:
         rows.append(("stopped", f"{outcome.stopped}; the same command with a higher limit goes on"))
     if outcome.infra_missing:
-        rows.append(("missing", f"see {Path(buffer) / '_harness'}; the same command tries them again"))
+        rows += [("missing because", reason) for reason in outcome.reasons]
+        rows.append(("", "the same command tries them again"))
     _facts(rows)
 
 
@@ -104,16 +110,16 @@ def _simulated(executor: str) -> str:
 
 def print_dry_run(config: CollectConfig | EvaluateConfig, work: DryRun) -> None:
     """What would run, and the most it could cost."""
-    tokens = "no bound" if work.tokens is None else f"{work.tokens:,}"
-    usd = "unknown (no price for this model: executor.prices)" if work.usd is None else f"${work.usd:.2f}"
+    tokens = "no bound: setting.tokens sets one" if work.tokens is None else f"at most {work.tokens:,}"
+    usd = "unknown: no price for this model (executor.prices)" if work.usd is None else f"at most ${work.usd:.2f}"
     _facts(
         [
             ("dry run", "nothing was run, written or paid"),
             ("tasks", str(work.tasks)),
             ("episodes to run", f"{work.episodes} ({work.done_before} are in {config.buffer} already)"),
             ("executor calls", f"at most {work.calls:,}"),
-            ("tokens", f"at most {tokens}"),
-            ("money", f"at most {usd}"),
+            ("tokens", tokens),
+            ("money", usd),
         ]
     )
 
@@ -151,17 +157,20 @@ def print_evaluation(config: EvaluateConfig, evaluation: Evaluation, preset: str
     """The comparison, quality and maturity (of `preset`) apart, and where it was written."""
     from experiments.evaluation import comparison_of, verdicts_of, write_table
 
-    comparison = comparison_of([evaluation], preset)
-    _print_comparison(comparison, verdicts_of([evaluation]), events=config.events)
     outcome = evaluation.outcome
+    learned = ", tasks that controllers may have learned from" if config.on_learned_tasks else ""
     rows = [
-        (
-            "episodes",
-            f"{outcome.planned} planned, {outcome.done_before} there before, {outcome.run} run now, "
-            f"{outcome.infra_missing} infra_missing",
-        ),
+        ("tasks", f"split {config.split} by {config.split_by}{learned}"),
+        ("episodes", _counted(outcome)),
+        *(("missing because", reason) for reason in outcome.reasons),
         ("buffer", f"{config.buffer} (phase eval, run {evaluation.run})"),
     ]
+    if outcome.stopped is not None:
+        rows.append(("stopped", f"{outcome.stopped}; the same command with a higher limit goes on, then compares"))
+        _facts(rows)
+        return
+    comparison = comparison_of([evaluation], preset)
+    _print_comparison(comparison, verdicts_of([evaluation]), events=config.events)
     if config.out is not None:
         write_table(comparison, config.out)
         rows.append(("table", config.out))
@@ -262,13 +271,21 @@ def print_verification(config: VerifyConfig, report: Report) -> None:
             ("buffer", config.buffer),
             ("folded again", f"{report.episodes} episodes, {report.steps} steps"),
             ("checked", "masks, base actions, features, propensities, artifacts, endings, totals, maturity"),
-            ("policy asked again", f"in {report.asked_again} of {report.episodes} episodes, from the run manifests"),
+            (
+                "policy asked again",
+                f"in {report.asked_again} of {report.episodes} episodes (the others: a controller that is not where "
+                "the run manifest says, seen from here)"
+                if report.asked_again < report.episodes
+                else "in every episode, from the run manifests",
+            ),
             ("does not replay", f"{len(report.mismatches)} values in {report.damaged} episodes"),
         ]
     )
     if report.ok:
         return
-    table = Table("episode", "step", "what", "stored", "recomputed")
+    table = Table()
+    for name in ("episode", "step", "what", "stored", "recomputed"):
+        table.add_column(name, overflow="fold")  # an episode id that is cut cannot be looked up
     for mismatch in report.mismatches[:SHOWN]:
         where = str(mismatch.t) if mismatch.t else "-"
         table.add_row(mismatch.episode_id, where, mismatch.what, mismatch.stored, mismatch.recomputed)

@@ -14,6 +14,8 @@ from harness_mdp.mdp import Episode, EvalStatus
 __all__ = ["EpisodeProgress", "Tally"]
 
 PLAIN_EVERY_S = 5.0
+WIDE = 170
+"""Columns of a terminal that has room for a bar beside the figures."""
 
 
 @dataclass
@@ -37,13 +39,13 @@ class Tally:
         self.cost_usd = None if unknown else (self.cost_usd or 0.0) + (episode.cost_usd or 0.0)
 
     def line(self, seconds: float) -> str:
-        """Episodes/s, mean return, tokens, cost, errors, as one line."""
+        """Episodes/s, mean return, tokens, cost, invalid and infra_missing, in one line of at most 80 columns."""
         mean = f"{self.returns / self.episodes:.3f}" if self.episodes else "-"
-        cost = "unknown" if self.cost_usd is None else f"${self.cost_usd:.2f}"
+        cost = "cost unknown" if self.cost_usd is None else f"${self.cost_usd:.2f}"
         rate = self.episodes / seconds if seconds > 0 else 0.0
         return (
-            f"{rate:.1f} episodes/s  mean return {mean}  {self.tokens:,} tokens  cost {cost}  "
-            f"{self.invalid} invalid  {self.missing} infra_missing"
+            f"{rate:.1f}/s  return {mean}  {self.tokens:,} tokens  {cost}  "
+            f"{self.invalid} invalid  {self.missing} missing"
         )
 
 
@@ -59,11 +61,12 @@ class EpisodeProgress:
         console = Console(stderr=True)
         self._bar: Progress | None = None
         if console.is_terminal and not quiet:
+            wide = [BarColumn(), TimeRemainingColumn()] if console.width >= WIDE else []
             self._bar = Progress(
                 TextColumn("{task.description}"),
-                BarColumn(),
+                *wide[:1],
                 MofNCompleteColumn(),
-                TimeRemainingColumn(),
+                *wide[1:],
                 TextColumn("{task.fields[line]}"),
                 console=console,
             )

@@ -39,7 +39,8 @@ def behaviour_policies(buffer: ReplayBuffer) -> Callable[[Episode], Policy | Non
     def policy_for(episode: Episode) -> Policy | None:
         if episode.run not in made:
             manifest = runs.get(episode.run)
-            made[episode.run] = _of_run(manifest["resolved"]["config"]) if manifest else {}
+            config = (manifest or {}).get("resolved", {}).get("config")
+            made[episode.run] = _of_run(config) if config else {}
         return made[episode.run].get(episode.policy_fingerprint)
 
     return policy_for

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-import polars as pl
-
 from buffers import Attempt, ReplayBuffer
 from experiments.config import ExecutorConfig, LimitsConfig
-from experiments.executors import make_executor
+from experiments.executors import with_cache
 from experiments.progress import EpisodeProgress
 from experiments.tasks import TaskSet
+from harness_mdp.errors import ConfigError
 from harness_mdp.executors.limits import LimitedExecutor, SpendingLimit, SpendingLimitReached
 from harness_mdp.executors.protocol import Executor
 from harness_mdp.mdp import Episode
@@ -21,7 +21,10 @@ from harness_mdp.runner import EpisodePlan, Failure, run_episodes
 from harness_mdp.scoring.maturity import MaturityConfig, score_episode
 from harness_mdp.scoring.rubric import Scorer
 
-__all__ = ["Outcome", "finished", "run_plans", "with_executor"]
+__all__ = ["Outcome", "Run", "expect_runnable", "finished", "run_plans"]
+
+
+SHOWN_REASONS = 3
 
 
 @dataclass(frozen=True)
@@ -37,68 +40,92 @@ class Outcome:
     """Planned episodes that have only attempts which failed for reasons outside the agent."""
     stopped: str | None
     """Why the run stopped early at a spending limit; None when it went through."""
+    reasons: tuple[str, ...] = ()
+    """The most frequent reasons of infra_missing, most frequent first, each with its count."""
 
 
-def with_executor(config: ExecutorConfig, tasks: TaskSet, buffer: ReplayBuffer, concurrency: int) -> Executor:
-    """The configured executor, its completion cache beside the buffer."""
-    return make_executor(config, tasks, buffer.harness.completions, concurrency)
+def expect_runnable(*, rollouts: int, concurrency: int, seed: int, limits: LimitsConfig) -> None:
+    """Numbers that every run of episodes shares.
+
+    Raises:
+        ConfigError: one that cannot be, by name.
+    """
+    for name, value in (("rollouts", rollouts), ("concurrency", concurrency)):
+        if value < 1:
+            raise ConfigError(f"{name}={value}; expected at least 1")
+    if not 0 <= seed < 2**63:
+        raise ConfigError(f"seed={seed}; expected 0 to 2^63 - 1")
+    for name, limit in (("tokens", limits.tokens), ("usd", limits.usd)):
+        if limit is not None and limit <= 0:
+            raise ConfigError(f"limits.{name}={limit}; expected more than 0, or null for no limit")
 
 
 def finished(buffer: ReplayBuffer, ids: Collection[str]) -> dict[str, tuple[int, float | None]]:
     """Tokens and cost in USD of those episodes of `ids` that the buffer holds, by id."""
     if not buffer.exists:
         return {}
-    rows = buffer.scan().select("episode_id", "tokens", "cost_usd").filter(pl.col("episode_id").is_in(list(ids)))
-    return {identity: (tokens, cost) for identity, tokens, cost in rows.collect().iter_rows()}
+    rows = buffer.read(["episode_id", "tokens", "cost_usd"], episode_id=list(ids))
+    return {identity: (tokens, cost) for identity, tokens, cost in rows.iter_rows()}
 
 
-def run_plans(
-    plans: Sequence[EpisodePlan],
-    *,
-    executor: Executor,
-    tasks: TaskSet,
-    buffer: ReplayBuffer,
-    concurrency: int,
-    limits: LimitsConfig,
-    label: str,
-    quiet: bool = False,
-) -> Outcome:
+@dataclass(frozen=True)
+class Run:
+    """Planned episodes, and all that running them needs."""
+
+    plans: Sequence[EpisodePlan]
+    tasks: TaskSet
+    executor: Executor
+    """Without a cache."""
+    executor_config: ExecutorConfig
+    buffer: ReplayBuffer
+    concurrency: int
+    limits: LimitsConfig
+    label: str
+    """For the progress line."""
+
+
+def run_plans(run: Run, record: Callable[[], None], *, quiet: bool = False) -> Outcome:
     """Run the plans whose episode is not in the buffer yet, and append them.
 
+    The buffer is made, or found fit to be added to, before the first call is paid, and `record` is called then.
     Episodes are committed in batches, each whole or not at all; on any error what is finished is committed
-    before the error goes on.
+    before the error goes on. With nothing to run, nothing is written.
 
     Raises:
+        InputError, UnusableBuffer: a place where no buffer can be, before anything is run.
         ExecutorStopped: authentication refused, unknown model, or a price that is needed is unknown.
     """
-    return asyncio.run(
-        _run_plans(plans, executor, tasks, buffer, concurrency, limits, EpisodeProgress(label, quiet=quiet))
-    )
+    by_id = {plan.id: plan for plan in run.plans}
+    spent = finished(run.buffer, by_id)
+    todo = [plan for identity, plan in by_id.items() if identity not in spent]
+    if not todo:
+        return Outcome(len(by_id), len(spent), 0, 0, None)
+    run.buffer.prepare()
+    record()
+    return asyncio.run(_run_missing(run, len(by_id), todo, spent, EpisodeProgress(run.label, quiet=quiet)))
 
 
-async def _run_plans(
-    plans: Sequence[EpisodePlan],
-    executor: Executor,
-    tasks: TaskSet,
-    buffer: ReplayBuffer,
-    concurrency: int,
-    limits: LimitsConfig,
+async def _run_missing(
+    run: Run,
+    planned: int,
+    todo: Sequence[EpisodePlan],
+    spent: Mapping[str, tuple[int, float | None]],
     progress: EpisodeProgress,
 ) -> Outcome:
-    by_id = {plan.id: plan for plan in plans}
-    spent = finished(buffer, by_id)
-    todo = [plan for identity, plan in by_id.items() if identity not in spent]
+    executor = with_cache(run.executor, run.executor_config, run.buffer.harness.completions)
+    tasks, buffer = run.tasks, run.buffer
     progress.total = len(todo)
     unknown = any(cost is None for _, cost in spent.values())
     limited = LimitedExecutor(
         executor,
-        SpendingLimit(limits.tokens, limits.usd),
+        SpendingLimit(run.limits.tokens, run.limits.usd),
         tokens=sum(tokens for tokens, _ in spent.values()),
         usd=None if unknown else sum(cost or 0.0 for _, cost in spent.values()),
     )
     scorer = Scorer(tasks.setting, tasks.store.sealed)
     presets = (MaturityConfig.paper(), MaturityConfig.strict())
     stopped: str | None = None
+    reasons: Counter[str] = Counter()
     try:
         with progress, buffer.writer(compact=True) as writer:
 
@@ -108,17 +135,19 @@ async def _run_plans(
 
             async def note(failure: Failure) -> None:
                 buffer.harness.add_attempts([_attempt(failure)])
+                reasons[f"{failure.kind}: {failure.message}"] += 1
                 progress.failure()
 
             try:
-                await run_episodes(todo, limited, scorer, concurrency=concurrency, on_episode=keep, on_failure=note)
+                await run_episodes(todo, limited, scorer, concurrency=run.concurrency, on_episode=keep, on_failure=note)
             except SpendingLimitReached as limit:
                 stopped = str(limit)
     finally:
         await executor.close()
     _write_card(buffer, tasks, executor)
     tally = progress.tally
-    return Outcome(len(by_id), len(spent), tally.episodes, tally.missing, stopped)
+    shown = tuple(f"{n} x {reason}" for reason, n in reasons.most_common(SHOWN_REASONS))
+    return Outcome(planned, len(spent), tally.episodes, tally.missing, stopped, shown)
 
 
 def _write_card(buffer: ReplayBuffer, tasks: TaskSet, executor: Executor) -> None:

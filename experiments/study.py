@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from experiments.collection import Collection, collect
-from experiments.config import CollectConfig, EvaluateConfig, MethodConfig, StudyConfig, TrainConfig
+from experiments.config import CollectConfig, EvaluateConfig, MethodConfig, SettingConfig, StudyConfig, TrainConfig
 from experiments.evaluation import Evaluation, evaluate
 from experiments.training import Training, train
-from harness_mdp.errors import HarnessError
+from harness_mdp.errors import ConfigError, HarnessError
+from harness_mdp.hashing import canonical_json
 
 __all__ = ["Study", "main", "run_study"]
 
@@ -31,6 +32,7 @@ def run_study(config: StudyConfig, *, quiet: bool = False) -> Study:
         HarnessError: a step failed or stopped at a spending limit; what is finished is kept.
     """
     root = Path(config.root)
+    _claim(root, config)
     buffer = root / "buffer"
     collection = collect(
         CollectConfig(
@@ -50,13 +52,13 @@ def run_study(config: StudyConfig, *, quiet: bool = False) -> Study:
     trainings = tuple(
         train(
             TrainConfig(
-                setting=config.setting,
+                setting=SettingConfig(name=config.setting.name),  # the buffer says which tasks
                 method=MethodConfig(method=method),
                 buffer=str(buffer),
                 out=str(root / "controllers" / f"{method}-{seed}"),
                 seed=seed,
                 device=config.device,
-                executor=collection.executor,
+                from_executor=collection.executor,
             )
         )
         for method in config.methods
@@ -78,6 +80,26 @@ def run_study(config: StudyConfig, *, quiet: bool = False) -> Study:
     )
     _require_whole(evaluation.outcome.stopped)
     return Study(buffer, collection, trainings, evaluation)
+
+
+def _claim(root: Path, config: StudyConfig) -> None:
+    """Marks `root` as this study's, so that two cells of a grid never share controllers.
+
+    Raises:
+        ConfigError: it is another's.
+    """
+    mark = root / "study.json"
+    # How much is run may grow, and where and how fast changes nothing; all else is another study.
+    free = ("root", "device", "concurrency", "limits", "rollouts", "eval_rollouts", "train_seeds", "methods", "scripts")
+    mine = canonical_json({key: value for key, value in asdict(config).items() if key not in free})
+    if not mark.exists():
+        root.mkdir(parents=True, exist_ok=True)
+        mark.write_text(mine + "\n")
+    elif mark.read_text().strip() != mine:
+        raise ConfigError(
+            f"{root} holds another study (see {mark}); choose another root, in a grid one per cell, for example "
+            "'root=runs/${setting.name}-${executor.profile}'"
+        )
 
 
 def _require_whole(stopped: str | None) -> None:

@@ -26,7 +26,6 @@ class BufferSummary:
     """Tasks weigh equally."""
     slack: float | None
     """Mean over tasks of best minus mean return; None when no task has two episodes."""
-    mean_maturity: float | None
     mean_steps: float
     tokens: int
     cost_usd: float | None
@@ -38,21 +37,8 @@ def summarise(buffer: ReplayBuffer, ids: Collection[str]) -> BufferSummary | Non
     """Figures over the episodes of `ids` that are in the buffer; None when there are none."""
     if not buffer.exists:
         return None
-    rows = (
-        buffer.scan()
-        .filter(pl.col("episode_id").is_in(list(ids)))
-        .select(
-            "task_id",
-            "eval_status",
-            "return",
-            "tokens",
-            "cost_usd",
-            pl.col("maturity"),
-            pl.col("steps").list.eval(pl.element().struct.field("action")).alias("action"),
-            pl.col("steps").list.eval(pl.element().struct.field("mask")).alias("mask"),
-        )
-        .collect()
-    )
+    columns = ["task_id", "eval_status", "return", "tokens", "cost_usd", "steps.action", "steps.mask"]
+    rows = buffer.read(columns, episode_id=list(ids)).rename({"steps.action": "action", "steps.mask": "mask"})
     if rows.is_empty():
         return None
     per_task = rows.group_by("task_id").agg(
@@ -67,7 +53,6 @@ def summarise(buffer: ReplayBuffer, ids: Collection[str]) -> BufferSummary | Non
         invalid=int((status == EvalStatus.INVALID.value).sum()),
         mean_return=float(per_task["mean"].to_numpy().mean()),
         slack=float((several["best"] - several["mean"]).to_numpy().mean()) if len(several) else None,
-        mean_maturity=None,
         mean_steps=float(rows["action"].list.len().to_numpy().mean()),
         tokens=int(rows["tokens"].sum()),
         cost_usd=None if rows["cost_usd"].null_count() else float(rows["cost_usd"].sum()),

@@ -74,9 +74,12 @@ def load_tasks(config: SettingConfig, split_by: str = "task") -> TaskSet:
         ConfigError: unknown setting, a path for a setting that reads none, or a number that cannot be.
         InputError: a missing or damaged benchmark file.
     """
-    for name, value in (("tasks", config.tasks), ("limit", config.limit), ("horizon", config.horizon)):
+    for name in ("tasks", "limit", "horizon", "tokens"):
+        value: int | None = getattr(config, name)
         if value is not None and value < 1:
             raise ConfigError(f"setting.{name} is {value}; expected at least 1")
+    if config.usd is not None and config.usd <= 0:
+        raise ConfigError(f"setting.usd is {config.usd}; expected more than 0, or null for no limit")
     setting = open_setting(config.name)
     path = Path(config.path) if config.path is not None else None
     store = setting.tasks(seed=config.seed, n=config.tasks, path=path)

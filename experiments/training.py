@@ -8,12 +8,12 @@ from pathlib import Path
 from buffers import ReplayBuffer, TrainingArrays
 from controllers.advantages import Slack
 from controllers.config import AdvantageKind, AWConfig, Baseline, DecisionRule, Method
-from controllers.saved import Manifest, save_controller
+from controllers.saved import Manifest, check_target, save_controller
 from controllers.training import ModelPlan as Plan
 from controllers.training import TrainMetrics, step_weights, train_many
-from experiments.config import MethodConfig, TrainConfig
+from experiments.config import MethodConfig, SettingConfig, TrainConfig
 from experiments.members import member
-from harness_mdp.errors import SchemaMismatch
+from harness_mdp.errors import ConfigError, SchemaMismatch, UnusableBuffer
 from harness_mdp.settings import open_setting
 
 __all__ = ["Training", "awr_config", "train"]
@@ -52,6 +52,30 @@ def awr_config(config: MethodConfig) -> AWConfig:
     )
 
 
+def _expect_name_only(config: SettingConfig) -> None:
+    """The buffer says which tasks there are; a filter that would be ignored is refused."""
+    if odd := [
+        key for key, value in asdict(config).items() if value != getattr(SettingConfig(), key) and key != "name"
+    ]:
+        raise ConfigError(
+            f"train reads all training episodes of the setting in the buffer; setting.{', setting.'.join(odd)} "
+            "would change nothing. Leave it out"
+        )
+
+
+def _arrays(buffer: ReplayBuffer, setting: str, config: TrainConfig) -> TrainingArrays:
+    if config.from_executor is not None:
+        return buffer.tensors(setting, mixed_executors=config.mix_executors, executor=config.from_executor)
+    try:
+        return buffer.tensors(setting, mixed_executors=config.mix_executors)
+    except UnusableBuffer as problem:
+        if "executor" not in str(problem):
+            raise
+        raise UnusableBuffer(
+            f"{problem} Choose one with from_executor=..., or ask for the mixture with mix_executors=true"
+        ) from problem
+
+
 def train(config: TrainConfig) -> Training:
     """Learn from phase `collect`, split `train`, one executor; save to `config.out`.
 
@@ -60,13 +84,14 @@ def train(config: TrainConfig) -> Training:
         SchemaMismatch: episodes of another version of the setting.
         ConfigError, InputError: by name.
     """
+    _expect_name_only(config.setting)
+    if not 0 <= config.seed < 2**63:
+        raise ConfigError(f"seed is {config.seed}; expected 0 to 2^63 - 1")
+    out = check_target(config.out)
     learner = awr_config(config.method)
     setting = open_setting(config.setting.name)
     buffer = ReplayBuffer(config.buffer)
-    if config.executor is not None:
-        arrays = buffer.tensors(setting.name, mixed_executors=config.mix_executors, executor=config.executor)
-    else:
-        arrays = buffer.tensors(setting.name, mixed_executors=config.mix_executors)
+    arrays = _arrays(buffer, setting.name, config)
     if arrays.feature_schema_id != setting.schema.id:
         raise SchemaMismatch(
             f"{config.buffer}: episodes have feature schema {arrays.feature_schema_id}, this installation's "
@@ -85,8 +110,8 @@ def train(config: TrainConfig) -> Training:
         executors=arrays.executors,
         buffer_path=config.buffer,
         buffer_version=arrays.version,
+        task_hashes=arrays.task_hashes,
         config=learner.as_json(),
         metrics={**result.metrics.as_json(), "slack": asdict(slack)},
     )
-    out = Path(config.out)
     return Training(out, save_controller(out, result.weights, manifest), arrays, slack, result.metrics)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
+from pathlib import Path
 
 __all__ = ["COMMANDS", "main"]
 
@@ -14,6 +16,7 @@ COMMANDS = {
     "verify": ("harness_mdp.verify", "fold every stored episode again, report what does not replay"),
     "score": ("harness_mdp.score", "score the maturity of stored episodes again, under other thresholds"),
     "study": ("experiments.study", "collect, train, evaluate: one cell, or a grid with -m"),
+    "paper-table": ("experiments.paper_table", "every setting at the paper's size, beside the paper's figures"),
     "local-server": ("experiments.local_server", "serve SmolLM2-135M-Instruct on loopback (extra `local`)"),
     "dbbench-digests": ("harness_mdp.dbbench_digests", "replay the reference SQL of DB-Bench files, count digests met"),
     "retail-replay": (
@@ -27,6 +30,8 @@ COMMANDS = {
 def main() -> None:
     """Dispatch on the first argument."""
     arguments = sys.argv[1:]
+    if str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))  # as `python -m` does, so that a setting of one's own is found
     if arguments and arguments[0] in COMMANDS:
         sys.argv = [f"harness-mdp {arguments[0]}", *arguments[1:]]
         import_module(COMMANDS[arguments[0]][0]).main()
@@ -35,9 +40,14 @@ def main() -> None:
     out = sys.stdout if wanted_help else sys.stderr
     if not wanted_help:
         out.write(f"harness-mdp: unknown command {arguments[0]!r}\n")
-    out.write("usage: harness-mdp COMMAND [KEY=VALUE ...]   (COMMAND --help lists its keys)\n\n")
-    for name, (module, what) in COMMANDS.items():
-        out.write(f"  {name:<16} {what}\n{'':<18} = python -m {module}\n")
+    text = "usage: harness-mdp COMMAND [KEY=VALUE ...]   (COMMAND --help lists its keys)\n\n" + "".join(
+        f"  {name:<16} {what}\n{'':<18} = python -m {module}\n" for name, (module, what) in COMMANDS.items()
+    )
+    try:
+        out.write(text)
+        out.flush()
+    except BrokenPipeError:  # `harness-mdp | head -1`: the reader has what it wanted
+        os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
     sys.exit(0 if wanted_help else 2)
 
 

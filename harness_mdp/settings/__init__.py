@@ -42,7 +42,7 @@ def open_setting(name: str) -> Setting:
     module, _, cls = place.partition(":")
     try:
         return cast("type[Setting]", getattr(import_module(module), cls))()
-    except (ImportError, AttributeError) as problem:
+    except (ImportError, AttributeError, TypeError, ValueError) as problem:
         raise ConfigError(
             f"setting {name!r} cannot be opened ({problem}); expected MODULE:CLASS that Python can import from here"
         ) from problem
