@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError, DeltaError
 
@@ -108,6 +107,8 @@ class Rescores:
     def _read(self, columns: list[str], config_hash: str | None) -> pa.Table:
         if not DeltaTable.is_deltatable(str(self.path)):
             return RESCORES.empty_table().select(columns)
+        import pyarrow.dataset as ds  # loads pandas
+
         wanted = None if config_hash is None else ds.field("config_hash") == config_hash
         try:
             rows: pa.Table = self._open().to_pyarrow_dataset().to_table(columns=columns, filter=wanted)
