@@ -61,6 +61,7 @@ def _counted(outcome: Outcome) -> str:
     return (
         f"{outcome.planned} planned, {outcome.done_before} there before, {outcome.run} run now, "
         f"{outcome.infra_missing} infra_missing"
+        + (f", {outcome.elsewhere} stored by another process at the same time" if outcome.elsewhere else "")
     )
 
 
@@ -124,6 +125,11 @@ def print_dry_run(config: CollectConfig | EvaluateConfig, work: DryRun) -> None:
     )
 
 
+def _mixed(horizons: Sequence[int]) -> tuple[str, ...]:
+    """The horizons in words, where there are several."""
+    return (" and ".join(map(str, horizons)),) if len(horizons) > 1 else ()
+
+
 def print_training(config: TrainConfig, training: Training) -> None:
     """What was learned from, how the weights came out, and where the controller is."""
     metrics, arrays, slack = training.metrics, training.arrays, training.slack
@@ -138,6 +144,7 @@ def print_training(config: TrainConfig, training: Training) -> None:
             ("executor", ", ".join(name + _simulated(name) for name in arrays.executors)),
             ("slack", f"{slack.slack:.3f}"),
             *(("note", remark) for remark in slack.remarks()),
+            *(("note", f"episodes of horizons {h} are learned from together") for h in _mixed(arrays.horizons)),
             (
                 "weights",
                 f"{metrics.weight_min:.2f} to {metrics.weight_max:.2f}, mean {metrics.weight_mean:.2f}, "

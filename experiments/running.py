@@ -40,6 +40,8 @@ class Outcome:
     """Planned episodes that have only attempts which failed for reasons outside the agent."""
     stopped: str | None
     """Why the run stopped early at a spending limit; None when it went through."""
+    elsewhere: int = 0
+    """Of those run now, episodes that another process had stored by the time this one committed."""
     reasons: tuple[str, ...] = ()
     """The most frequent reasons of infra_missing, most frequent first, each with its count."""
 
@@ -142,12 +144,13 @@ async def _run_missing(
                 await run_episodes(todo, limited, scorer, concurrency=run.concurrency, on_episode=keep, on_failure=note)
             except SpendingLimitReached as limit:
                 stopped = str(limit)
+        elsewhere = writer.added - writer.stored
     finally:
         await executor.close()
     _write_card(buffer, tasks, executor)
     tally = progress.tally
     shown = tuple(f"{n} x {reason}" for reason, n in reasons.most_common(SHOWN_REASONS))
-    return Outcome(planned, len(spent), tally.episodes, tally.missing, stopped, shown)
+    return Outcome(planned, len(spent), tally.episodes, tally.missing, stopped, elsewhere, shown)
 
 
 def _write_card(buffer: ReplayBuffer, tasks: TaskSet, executor: Executor) -> None:

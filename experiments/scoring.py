@@ -15,6 +15,7 @@ from experiments.maturity_keys import MaturityPresetConfig
 from harness_mdp.errors import ConfigError
 from harness_mdp.hashing import Json
 from harness_mdp.scoring.maturity_config import PRESETS, MaturityConfig, MaturityEvent
+from harness_mdp.settings import open_setting
 
 __all__ = ["EventRate", "GroupScore", "Scoring", "maturity_config", "score", "stored_preset"]
 
@@ -143,6 +144,8 @@ def score(config: ScoreConfig) -> Scoring:
         UnusableBuffer: no episodes, or a damaged file.
     """
     wanted = maturity_config(config.maturity)
+    for name in config.settings:
+        open_setting(name)
     buffer = ReplayBuffer(config.buffer)
     added = buffer.rescore(wanted)
     beside = wanted.preset if wanted.preset in PRESETS else _nearest(wanted)

@@ -37,11 +37,11 @@ def summarise(buffer: ReplayBuffer, ids: Collection[str]) -> BufferSummary | Non
     """Figures over the episodes of `ids` that are in the buffer; None when there are none."""
     if not buffer.exists:
         return None
-    columns = ["task_id", "eval_status", "return", "tokens", "cost_usd", "steps.action", "steps.mask"]
+    columns = ["task_hash", "eval_status", "return", "tokens", "cost_usd", "steps.action", "steps.mask"]
     rows = buffer.read(columns, episode_id=list(ids)).rename({"steps.action": "action", "steps.mask": "mask"})
     if rows.is_empty():
         return None
-    per_task = rows.group_by("task_id").agg(
+    per_task = rows.group_by("task_hash").agg(
         pl.col("return").mean().alias("mean"), pl.col("return").max().alias("best"), pl.len().alias("n")
     )
     several = per_task.filter(pl.col("n") > 1)

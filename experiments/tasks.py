@@ -80,6 +80,11 @@ def load_tasks(config: SettingConfig, split_by: str = "task") -> TaskSet:
             raise ConfigError(f"setting.{name} is {value}; expected at least 1")
     if config.usd is not None and config.usd <= 0:
         raise ConfigError(f"setting.usd is {config.usd}; expected more than 0, or null for no limit")
+    if config.path is not None and config.tasks != SettingConfig().tasks:
+        raise ConfigError(
+            f"setting.tasks={config.tasks} says how many tasks to generate, and setting.path reads them from files; "
+            "setting.limit uses only so many of each split"
+        )
     setting = open_setting(config.name)
     path = Path(config.path) if config.path is not None else None
     store = setting.tasks(seed=config.seed, n=config.tasks, path=path)

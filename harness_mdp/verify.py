@@ -18,10 +18,11 @@ def _verify(config: VerifyConfig) -> int:
 
     presets = (MaturityConfig.paper(), MaturityConfig.strict())
     buffer = ReplayBuffer(config.buffer)
-    own = {setting.name: setting for setting in map(open_setting, config.settings)}
+    for name in config.settings:
+        open_setting(name)
     report = verify(
         buffer,
-        lambda name: own.get(name) or open_setting(name),
+        open_setting,
         policy_for=behaviour_policies(buffer),
         rescore=lambda episode, setting: score_episode(episode, setting, presets),
     )

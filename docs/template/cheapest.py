@@ -40,7 +40,7 @@ class Cheapest:
     horizon = 10
     budgets = Budgets(tokens=20_000)
     rules = LegalRules(offers_retrieve=False, tool_needs=Needs.ARTIFACT)
-    schema = FeatureSchema("cheapest", 1, ("shelf_seen", "price_tested", "price_failed", "check_failed"))
+    schema = FeatureSchema(name, version, ("shelf_seen", "price_tested", "price_failed", "check_failed"))
     scripts: Mapping[str, Script] = {**SCRIPTS, "more_evidence": make_more_evidence(observes=2, retrieves=0)}
     tests_code = False
 

@@ -28,12 +28,20 @@ ENTRY_POINTS = "harness_mdp.settings"
 """Group under which another package registers settings of its own."""
 
 
+_OPENED: dict[str, type[Setting]] = {}
+"""Settings opened as `MODULE:CLASS` in this process, by their own name: what a buffer's rows say."""
+
+
 def open_setting(name: str) -> Setting:
     """The setting `name`: one of ours, one that an installed package registers, or `MODULE:CLASS`.
+
+    Once opened as `MODULE:CLASS`, a setting is known by its own name for the rest of the process.
 
     Raises:
         ConfigError: there is no such setting, or it cannot be imported.
     """
+    if name in _OPENED:
+        return _OPENED[name]()
     registered = {point.name: point.value for point in entry_points(group=ENTRY_POINTS)}
     place = name if ":" in name else SETTINGS.get(name) or registered.get(name)
     if place is None:
@@ -41,7 +49,11 @@ def open_setting(name: str) -> Setting:
         raise ConfigError(f"unknown setting {name!r}; expected one of {known}, or MODULE:CLASS")
     module, _, cls = place.partition(":")
     try:
-        return cast("type[Setting]", getattr(import_module(module), cls))()
+        made = cast("type[Setting]", getattr(import_module(module), cls))
+        setting = made()
+        if name == place and setting.name not in SETTINGS:
+            _OPENED[setting.name] = made
+        return setting
     except (ImportError, AttributeError, TypeError, ValueError) as problem:
         raise ConfigError(
             f"setting {name!r} cannot be opened ({problem}); expected MODULE:CLASS that Python can import from here"

@@ -92,7 +92,10 @@ async def _call_tool(setting: Setting, workspace: Workspace, ask: Ask) -> Event:
 
 async def _write(setting: Setting, purpose: Purpose, action: Action, workspace: Workspace, ask: Ask) -> Event:
     completion = await ask(purpose, setting.messages(purpose, workspace))
-    text = _storable(setting.parse(completion.text))
+    parsed = setting.parse(completion.text)
+    if not isinstance(parsed, str):  # pyright: ignore[reportUnnecessaryIsInstance]  (a user's setting may be untyped)
+        raise TypeError(f"{setting.name}: parse() gave {parsed!r}; expected the artifact's text, or Unparsable raised")
+    text = _storable(parsed)
     if len(text) > MAX_ARTIFACT_CHARS:
         raise Unparsable(f"the reply holds {len(text)} characters; at most {MAX_ARTIFACT_CHARS} are kept")
     workspace.artifact = text

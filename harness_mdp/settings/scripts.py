@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness_mdp.errors import ConfigError
-from harness_mdp.features import features
+from harness_mdp.features import N_FLAGS, features
 from harness_mdp.hashing import digest
 from harness_mdp.mdp import (
     N_ACTIONS,
@@ -130,7 +130,11 @@ def decision_point(setting: Setting, state: State) -> DecisionPoint:
     base_action = setting.scripts["base"](state, setting.rules)
     if not mask[base_action]:
         raise ValueError(f"{setting.name}: base chose the illegal action {base_action.label}")
-    return DecisionPoint(state, features(state, setting.flags(state)), mask, base_action)
+    flags = setting.flags(state)
+    # A user's setting may be untyped, and a wrong flag would only show when a learner meets it.
+    if len(flags) != N_FLAGS or any(type(flag) not in (bool, np.bool_) for flag in flags):
+        raise ValueError(f"{setting.name}: flags() gave {flags!r}; expected {N_FLAGS} booleans")
+    return DecisionPoint(state, features(state, flags), mask, base_action)
 
 
 @dataclass(frozen=True)
