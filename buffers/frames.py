@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 import pyarrow as pa
 
 from buffers.schema import FLAT_COLUMNS
-from harness_mdp.errors import SchemaMismatch
+from harness_mdp.errors import ConfigError, SchemaMismatch
 from harness_mdp.mdp import ACTIONS
 from harness_mdp.settings import open_setting
 
@@ -72,6 +72,7 @@ def step_frame(rows: pa.Table, *, named_features: bool) -> pl.DataFrame:
 
     Raises:
         SchemaMismatch: names were asked for episodes of several settings, or of another version of it.
+        ConfigError: names were asked for episodes of a setting that `open_setting` does not know.
     """
     import polars as pl
 
@@ -131,7 +132,13 @@ def _with_names(frame: pl.DataFrame) -> pl.DataFrame:
             "or leave named_features out"
         )
     setting, schema_id = made_by[0]
-    schema = open_setting(setting).schema
+    try:
+        schema = open_setting(setting).schema
+    except ConfigError as unknown:
+        raise ConfigError(
+            f"the names of the features of setting {setting!r} are not known here ({unknown}). Call "
+            'harness_mdp.settings.open_setting("MODULE:CLASS") with its place first, or leave named_features out'
+        ) from unknown
     if schema.id != schema_id:
         raise SchemaMismatch(
             f"the episodes have feature schema {schema_id}, setting {setting} of this installation {schema.id}; "

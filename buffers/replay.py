@@ -333,7 +333,8 @@ class ReplayBuffer:
         """Steps and episodes as arrays for learning (`split="all"` for both splits).
 
         Raises:
-            UnusableBuffer: no such episodes (the message says which there are), or several executors.
+            UnusableBuffer: no such episodes (the message says which there are), or several setting versions (one is
+                chosen with `setting_version=`) or executors.
             SchemaMismatch: episodes of different feature schemas.
         """
         selection = Where(**where, setting=setting, phase=phase)

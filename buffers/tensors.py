@@ -8,6 +8,7 @@ Only the Parquet leaves that learning needs are read, so artifacts and events co
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, cast
@@ -29,6 +30,7 @@ EPISODE_LEAVES = (
     "episode_id",
     "task_id",
     "task_hash",
+    "setting_version",
     "feature_schema_id",
     "executor",
     "policy",
@@ -57,7 +59,7 @@ Ints = npt.NDArray[np.int64]
 class TrainingArrays:
     """n steps of m episodes of one setting; steps of an episode are adjacent and in order.
 
-    Episodes are ordered by (task id, seed, rollout, episode id), whatever the order of the commits.
+    Episodes are ordered by (task id, task hash, seed, rollout, episode id), whatever the order of the commits.
     """
 
     features: npt.NDArray[np.float32]
@@ -79,7 +81,7 @@ class TrainingArrays:
     returns: Floats
     """(m,) Q in [0, 1]."""
     task: Ints
-    """(m,) index into `task_ids`."""
+    """(m,) index into `task_ids` and `task_hashes`."""
     seed: Ints
     """(m,)"""
     rollout: Ints
@@ -94,13 +96,16 @@ class TrainingArrays:
     """(m,) wall time."""
     episode_ids: tuple[str, ...]
     task_ids: tuple[str, ...]
-    """Distinct tasks, sorted."""
+    """Names of the distinct tasks, in order; for display. Tasks that hold different things may share one: generators
+    number their tasks anew for every seed."""
     task_hashes: tuple[str, ...]
-    """Distinct hashes of what the tasks hold, in the order of `task_ids`; more than those where a task changed."""
+    """Hash of what each task of `task_ids` holds: what makes it the task that it is."""
     policies: tuple[str, ...]
     """(m,) behaviour policy of each episode."""
     executors: tuple[str, ...]
     """Distinct executor fingerprints, sorted; one unless a mixture was asked for."""
+    setting_version: int
+    """Version of the setting that made all episodes."""
     feature_schema_id: str
     version: int
     """Table version that was read."""
@@ -147,16 +152,17 @@ def training_arrays(rows: pa.Table, *, version: int, where: str, mixed_executors
         mixed_executors: allow more than one executor fingerprint.
 
     Raises:
-        UnusableBuffer: no episodes, several executors, or a step of the wrong shape.
+        UnusableBuffer: no episodes, several setting versions or executors, or a step of the wrong shape.
         SchemaMismatch: episodes of different feature schemas.
     """
     if rows.num_rows == 0:
         raise UnusableBuffer(f"{where}: no episodes")
+    setting_version = _one_version(rows, where)
     schema_ids = _distinct(rows, "feature_schema_id")
     if len(schema_ids) > 1:
         raise SchemaMismatch(
-            f"{where}: episodes of {len(schema_ids)} feature schemas ({', '.join(schema_ids)}), made with different "
-            "versions of the setting; expected one. Collect into a new buffer"
+            f"{where}: episodes of {len(schema_ids)} feature schemas ({', '.join(schema_ids)}) under one version "
+            "of the setting; expected one. Collect into a new buffer"
         )
     executors = tuple(decode_text(name) for name in _distinct(rows, "executor"))
     if len(executors) > 1 and not mixed_executors:
@@ -164,7 +170,7 @@ def training_arrays(rows: pa.Table, *, version: int, where: str, mixed_executors
             f"{where}: episodes of {len(executors)} executors ({'; '.join(executors)}); a controller is learned for "
             "one. Choose one of them, or ask for the mixture"
         )
-    keys = [(key, "ascending") for key in ("task_id", "seed", "rollout", "episode_id")]
+    keys = [(key, "ascending") for key in ("task_id", "task_hash", "seed", "rollout", "episode_id")]
     order = rows.select([key for key, _ in keys]).add_column(0, "row", pa.array(range(rows.num_rows)))
     order = cast("Ints", order.sort_by(keys).column("row").to_numpy())
     nested = rows.column("steps").combine_chunks()
@@ -176,7 +182,8 @@ def training_arrays(rows: pa.Table, *, version: int, where: str, mixed_executors
     at = np.repeat(first, lengths) + np.arange(len(episode))
     flat = rows.select(list(EPISODE_LEAVES)).take(order)
     ids = _texts(flat, "episode_id")
-    names, task = np.unique(np.array(_texts(flat, "task_id"), dtype=object), return_inverse=True)
+    held = list(zip(_texts(flat, "task_id"), _texts(flat, "task_hash"), strict=True))
+    tasks = {one: index for index, one in enumerate(sorted(set(held)))}
     return TrainingArrays(
         features=_matrix(steps, "features", None, at, episode, ids).astype(np.float32, copy=False),
         mask=_matrix(steps, "mask", N_ACTIONS, at, episode, ids),
@@ -187,7 +194,7 @@ def training_arrays(rows: pa.Table, *, version: int, where: str, mixed_executors
         episode=episode,
         lengths=lengths,
         returns=_numbers(flat, "return", np.float64),
-        task=task.astype(np.int64),
+        task=np.array([tasks[one] for one in held], dtype=np.int64),
         seed=_numbers(flat, "seed", np.int64),
         rollout=_numbers(flat, "rollout", np.int64),
         horizon=_numbers(flat, "horizon", np.int64),
@@ -195,10 +202,11 @@ def training_arrays(rows: pa.Table, *, version: int, where: str, mixed_executors
         cost_usd=_numbers(flat, "cost_usd", np.float64),
         seconds=_numbers(flat, "seconds", np.float64),
         episode_ids=tuple(ids),
-        task_ids=tuple(decode_text(name) for name in cast("list[str]", names.tolist())),
-        task_hashes=_task_hashes(flat),
+        task_ids=tuple(decode_text(name) for name, _ in tasks),
+        task_hashes=tuple(task_hash for _, task_hash in tasks),
         policies=tuple(decode_text(name) for name in _texts(flat, "policy")),
         executors=executors,
+        setting_version=setting_version,
         feature_schema_id=schema_ids[0],
         version=version,
     )
@@ -208,9 +216,15 @@ def _distinct(rows: pa.Table, name: str) -> list[str]:
     return sorted(cast("list[str]", rows.column(name).unique().to_pylist()))
 
 
-def _task_hashes(flat: pa.Table) -> tuple[str, ...]:
-    tasks = zip(_texts(flat, "task_id"), _texts(flat, "task_hash"), strict=True)
-    return tuple(dict.fromkeys(task_hash for _, task_hash in sorted(set(tasks))))
+def _one_version(rows: pa.Table, where: str) -> int:
+    counts = Counter(cast("list[int]", rows.column("setting_version").to_pylist()))
+    if len(counts) > 1:
+        found = ", ".join(f"{counts[version]} of version {version}" for version in sorted(counts))
+        raise UnusableBuffer(
+            f"{where}: episodes of {len(counts)} versions of the setting ({found}), which may pose tasks and score "
+            "answers differently; expected one version. Choose one of them, or collect into a new buffer"
+        )
+    return next(iter(counts))
 
 
 def _texts(rows: pa.Table, name: str) -> list[str]:

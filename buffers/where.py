@@ -27,6 +27,7 @@ class Narrower(TypedDict, total=False):
     task_id: str | Collection[str]
     task_hash: str | Collection[str]
     seed: int | Collection[int]
+    setting_version: int | Collection[int]
     executor: str | Collection[str]
     policy: str | Collection[str]
     policy_fingerprint: str | Collection[str]

@@ -9,8 +9,8 @@ import pytest
 from deltalake import write_deltalake
 
 from buffers import ReplayBuffer
-from harness_mdp.errors import InputError, SchemaMismatch, UnusableBuffer
-from tests.episodes import MadeUpSetting, episodes
+from harness_mdp.errors import ConfigError, InputError, SchemaMismatch, UnusableBuffer
+from tests.episodes import MADE_UP, MadeUpSetting, episodes
 
 
 def test_missing_folder(tmp_path):
@@ -108,9 +108,36 @@ def test_a_mixture_of_executors_has_to_be_asked_for(tmp_path):
 
 def test_a_mixture_of_feature_schemas_is_refused(tmp_path):
     buffer = ReplayBuffer(tmp_path)
-    buffer.append([*episodes(3), *episodes(3, setting=MadeUpSetting(version=2))])
+    other = [replace(e, feature_schema_id="other", episode_id=f"other-{e.episode_id}") for e in episodes(3)]
+    buffer.append([*episodes(3), *other])
     with pytest.raises(SchemaMismatch, match="2 feature schemas"):
         buffer.tensors("made_up")
+
+
+def test_a_mixture_of_setting_versions_is_refused_until_one_is_chosen(tmp_path):
+    buffer = ReplayBuffer(tmp_path)
+    newer = MadeUpSetting(version=2)
+    # Same features, other grading: nothing but the version tells the episodes apart.
+    same = [replace(e, feature_schema_id=MADE_UP.schema.id) for e in episodes(2, setting=newer)]
+    buffer.append([*episodes(3), *same])
+    with pytest.raises(
+        UnusableBuffer, match=r"2 versions of the setting \(3 of version 1, 2 of version 2\)"
+    ) as refusal:
+        buffer.tensors("made_up")
+    assert "setting_version" not in str(refusal.value)  # which key chooses is for the command to say
+    assert [buffer.tensors("made_up", setting_version=v).n_episodes for v in (1, 2)] == [3, 2]
+    assert buffer.tensors("made_up", setting_version=2).setting_version == 2
+    with pytest.raises(UnusableBuffer, match="no episodes with setting_version=3"):
+        buffer.tensors("made_up", setting_version=3)
+    with pytest.raises(InputError, match="setting_version"):
+        buffer.tensors("made_up", setting_version=2**40)
+
+
+def test_names_of_features_of_an_unknown_setting_say_how_it_becomes_known(tmp_path):
+    buffer = ReplayBuffer(tmp_path)
+    buffer.append(episodes(2))
+    with pytest.raises(ConfigError, match=r"'made_up'.*open_setting\(\"MODULE:CLASS\"\).*first"):
+        buffer.steps_df(named_features=True)
 
 
 def test_an_unknown_version(tmp_path):

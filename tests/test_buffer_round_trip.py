@@ -299,6 +299,27 @@ def test_single_columns_of_chosen_episodes(tmp_path):
     assert none.columns == ["steps.action", "steps.event.tool.ok"]
 
 
+def test_tasks_of_different_contents_are_different_though_they_share_an_id(tmp_path):
+    """Generators number their tasks anew for every seed; a baseline over both would compare strangers."""
+    buffer = ReplayBuffer(tmp_path)
+    first = episodes(6, tasks=3)
+    second = [replace(e, task_hash=f"{e.task_hash}-other", episode_id=f"other-{e.episode_id}") for e in first]
+    buffer.append([*second, *first])
+    arrays = buffer.tensors("made_up")
+    assert len(arrays.task_ids) == len(arrays.task_hashes) == 6
+    assert len(set(arrays.task_ids)) == 3
+    by_id = {e.episode_id: e for e in [*first, *second]}
+    ordered = [by_id[name] for name in arrays.episode_ids]
+    assert [arrays.task_hashes[k] for k in arrays.task] == [e.task_hash for e in ordered]
+    assert [arrays.task_ids[k] for k in arrays.task] == [e.task_id for e in ordered]
+    assert (np.diff(arrays.task) >= 0).all()
+    backward = ReplayBuffer(tmp_path / "backward")
+    backward.append([*first, *second])
+    again = backward.tensors("made_up")
+    assert (again.task_ids, again.task_hashes) == (arrays.task_ids, arrays.task_hashes)
+    assert np.array_equal(again.task, arrays.task)
+
+
 def test_arrays_name_the_tasks_contents_and_the_horizons(tmp_path):
     buffer = ReplayBuffer(tmp_path)
     made = episodes(5, tasks=3)
