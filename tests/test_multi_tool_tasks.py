@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
+from datetime import date, timedelta
 from statistics import mean
 
 import pytest
@@ -140,6 +141,34 @@ def test_a_wrong_answer_scores_below_a_half_even_with_every_step_right():
         text = store.answers[task.id].text
         for choice in range(1, len(text.slots[-1].options)):
             assert score(store, task, text.render([0] * (len(text.slots) - 1) + [choice])) < 0.5
+
+
+def off_by(value, step):
+    """`value` a unit (or a day) beside itself."""
+    if isinstance(value, str):
+        return f"{date.fromisoformat(value[:10]) + timedelta(days=round(step))}{value[10:]}"
+    return round(value + step, 4)
+
+
+@pytest.mark.parametrize("step", [1, -1])
+def test_off_by_one_is_wrong_however_large_the_number(step):
+    for store, task in EVERY:
+        sealed = store.sealed[task.id].values
+        slip = json.dumps({"answer": off_by(sealed["answer"], step), "steps": sealed["steps"]})
+        assert submitted(store, task, slip) <= 0.4, task.id
+        for name in sealed["steps"]:
+            steps = {**sealed["steps"], name: off_by(sealed["steps"][name], step)}
+            missed = json.dumps({"answer": sealed["answer"], "steps": steps})
+            assert submitted(store, task, missed) < 1.0, (task.id, name)
+
+
+def test_exact_values_rounded_to_two_decimals_are_right():
+    """Worked out without rounding on the way, the last decimals of a long chain differ from what the tools give."""
+    for store, task in EVERY:
+        exact = solve(task.template, task.public)
+        said = {name: value if isinstance(value, str) else round(float(value), 2) for name, value in exact.items()}
+        answer = said.pop("answer")
+        assert submitted(store, task, json.dumps({"answer": answer, "steps": said})) == 1.0, task.id
 
 
 def test_an_empty_text_and_an_answer_to_something_else_score_nothing():

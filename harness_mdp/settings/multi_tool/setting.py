@@ -69,7 +69,7 @@ class MultiTool:
     """100 generated tasks of seven templates; see `templates`."""
 
     name: str = "multi_tool"
-    version: int = 1
+    version: int = 2
     horizon: int = 10
     budgets: Budgets = Budgets(tokens=20_000)
     rules: LegalRules = LegalRules(offers_retrieve=False, tool_needs=Needs.NOTHING)
