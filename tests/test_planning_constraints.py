@@ -82,9 +82,13 @@ def test_a_crew_is_never_larger_than_it_is():
     }
 
 
-def test_half_hours_are_times_too():
+def test_a_start_between_two_whole_numbers_breaks_the_rule_for_starts():
+    assert broken(SHOP, {**GOOD, "C": (6.5, "")}) == {"tasks": "C starts at 6.5, which is no whole number"}
+    found = what_if(SHOP, entries({**GOOD, "C": (6.5, "")})).problems
+    assert found == ("C starts at the wrong time", "C starts at 6.5, which is no whole number")
     assert broken(SHOP, {**GOOD, "B": (2.5, "M2"), "D": (5, "M2")}) == {
-        "order:A>B": "B starts at 2.5, before A ends at 3"
+        "tasks": "B starts at 2.5, which is no whole number",
+        "order:A>B": "B starts at 2.5, before A ends at 3",
     }
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from statistics import mean
 
 import numpy as np
@@ -253,6 +254,30 @@ def test_nothing_sealed_is_in_the_public_part_or_in_any_prompt():
         seen.append(canonical_json(dict(task.public)))
         assert not any(values["reference"] in text or "optimum" in text for text in seen)
         assert "optimum" not in task.public
+
+
+def test_no_prompt_tells_of_machines_before_they_were_observed():
+    for task in STORE.tasks:
+        instance = Instance.read(task.public)
+        episode = Episode(*[STORE.answers[task.id].text.reply([1] * len(STORE.answers[task.id].text.slots))], task=task)
+        episode.act(Action.OBSERVE, Action.OBSERVE, Action.DRAFT)
+        prompt = episode.prompts[0][1][-1].content
+        words = set(re.findall(r"\w+", prompt))
+        assert not words & set(instance.machine_names), task.id
+        assert ("machine" in prompt.split("=== Instructions ===")[1]) == instance.chooses_machines
+        workspace = Workspace(task)
+        check = PLANNING.messages(Purpose.CHECK, workspace)[-1].content
+        assert not set(re.findall(r"\w+", check)) & set(instance.machine_names)
+
+
+def test_a_fractional_start_costs_the_makespan():
+    plan = json.loads(TEXT.reference)
+    last = max(plan["schedule"], key=lambda row: row["start"])
+    last["start"] += 0.5
+    artifact = PLANNING.parse(json.dumps(plan))
+    constraints, length = rubric(TASK, artifact)
+    assert constraints.score < 1
+    assert length.score == 0
 
 
 def test_the_example_in_the_prompt_is_no_answer():

@@ -102,6 +102,9 @@ class _Validator:
             elif self.placed[task].start < 0:
                 problems.append(f"{task} starts before 0")
                 by.append(task)
+            elif self.placed[task].start != int(self.placed[task].start):
+                problems.append(f"{task} starts at {self.placed[task].start}, which is no whole number")
+                by.append(task)
         return self._verdict("tasks", "", self.instance.tasks, "; ".join(problems[:3]), by)
 
     def _order(self, order: Order) -> Verdict:

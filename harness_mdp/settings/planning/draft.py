@@ -132,7 +132,7 @@ def _name(text: str) -> str:
 
 
 def _time(task: str, value: Json) -> int | float:
-    """A number, whole ones as int.
+    """A number, whole ones as int; that a start has to be whole is for the validator to say.
 
     Raises:
         Unparsable: it is none, or out of any reason.

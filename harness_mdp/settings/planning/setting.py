@@ -36,7 +36,7 @@ class Planning:
     """100 generated scheduling problems of 7 families; see `templates` and `tasks`."""
 
     name: str = "planning"
-    version: int = 1
+    version: int = 2
     horizon: int = 10
     budgets: Budgets = Budgets(tokens=20_000)
     rules: LegalRules = LegalRules(offers_retrieve=False, tool_needs=Needs.ARTIFACT)

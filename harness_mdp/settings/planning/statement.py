@@ -34,7 +34,8 @@ def instructions(purpose: Purpose, instance: Instance) -> str:
             'line, each line starting with "- ".'
         )
     first, second = instance.tasks[:2]
-    machine = f', "machine": "{instance.machine_names[0]}"' if instance.chooses_machines else ""
+    # A placeholder: which machines there are is evidence that may not have been observed yet.
+    machine = ', "machine": "<machine>"' if instance.chooses_machines else ""
     example = (
         f'{{"schedule": [{{"task": "{first}", "start": 0{machine}}}, {{"task": "{second}", "start": 1{machine}}}]}}'
     )
