@@ -70,6 +70,11 @@ def with_rows(rows):
         (record("UPDATE", label=["UPDATE x SET y = 1"]), "answer_md5"),
         (record("UPDATE", label=["UPDATE x SET y = 1"], answer_md5="abc"), "answer_md5"),
         (record(label=[]), "label"),
+        (record(type=[]), "type"),
+        (record(type="other"), "type"),
+        (record(type=["teleport"]), "type"),
+        (record(type=["INSERT", "teleport"]), "type"),
+        (record(type=[5]), "type"),
         (record(label="Oslo"), "label"),
         (record(description=7), "description"),
         (record(table=[1]), "table"),
@@ -88,6 +93,17 @@ def test_a_damaged_field_is_named_with_file_and_line(tmp_path, line, field):
     assert f"field '{field}'" in message
     assert "expected" in message
     assert raised.value.exit_code == 2
+
+
+def test_what_a_type_can_be_is_said(tmp_path):
+    with pytest.raises(InputError, match=r"'teleport' is no type; expected a list with one of other, .*DELETE"):
+        read(write(tmp_path / "bad.jsonl", [record("teleport")]))
+
+
+def test_a_text_that_does_not_end_is_said_in_good_english(tmp_path):
+    (tmp_path / "bad.jsonl").write_text('{"a": "b')
+    with pytest.raises(InputError, match="Unterminated string starting at column 7"):
+        read(tmp_path / "bad.jsonl")
 
 
 @pytest.mark.parametrize("text", ['{"description": "x"', "not json", "[1, 2]", "3"])

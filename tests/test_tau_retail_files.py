@@ -86,12 +86,66 @@ def test_replay_counts_what_is_met_and_names_what_is_not(folder):
     assert "tasks_dev: 2 of 3 expected final states reproduced\n  tasks_dev 1: digest is " in out
 
 
+def replayed(folder, *arguments, capsys):
+    code = retail_replay.run([f"path={folder}", *arguments])
+    return code, *capsys.readouterr()
+
+
+def with_states(folder, tasks):
+    """`tasks` as the test tasks, and the states that their actions lead to as those expected."""
+    dump(folder / "tasks_test.json", tasks)
+    states = [
+        retail_replay.final_state(BASE, spec, index)
+        for index, spec in enumerate(read_specs(folder / "tasks_test.json"))
+    ]
+    dump(folder / "expected_final_state.json", {"tasks_test": states})
+
+
+def test_reference_actions_that_a_tool_refuses_are_named_though_the_state_is_met(folder, capsys):
+    tasks = rows()
+    tasks[1]["actions"].insert(0, {"name": "get_user_details", "kwargs": {"user_id": "nobody_1"}})
+    tasks[4]["actions"] = [
+        {"name": "get_order_details", "kwargs": {"order_id": 5}},
+        {"name": "think", "kwargs": {"thought": "fine"}},
+        {"name": "cancel_pending_order", "kwargs": {"order_id": "#W1"}},
+    ]
+    with_states(folder, tasks)
+    code, out, _ = replayed(folder, capsys=capsys)
+    assert code == 0
+    assert out.splitlines() == [
+        "tasks_test: 12 of 12 expected final states reproduced",
+        "tasks_test: 3 reference actions in 2 tasks are refused (which may be meant):",
+        "  tasks_test 1, action 0, get_user_details: there is no user nobody_1",
+        "  tasks_test 4, action 0, get_order_details: arguments that do not fit: get_order_details: order_id must be a "
+        "string, not int",
+        "  tasks_test 4, action 2, cancel_pending_order: arguments that do not fit: cancel_pending_order takes "
+        "(order_id, reason): missing reason",
+    ]
+
+
+def test_a_task_of_an_unknown_user_is_refused_by_the_replay_as_by_every_reader(folder, capsys):
+    dump(folder / "tasks_test.json", damaged("user_id", "nobody_1"))
+    code, _, err = replayed(folder, capsys=capsys)
+    assert code == 2
+    assert "tasks_test.json, field '[2].user_id': unknown user 'nobody_1'" in err
+
+
+def test_one_tasks_file_is_replayed_alone(folder, capsys):
+    code, out, _ = replayed(folder / "tasks_dev.json", f"out={folder / 'dev.json'}", capsys=capsys)
+    assert (code, out) == (0, "tasks_dev: 3 of 3 expected final states reproduced\n")
+    assert list(json.loads((folder / "dev.json").read_text())) == ["tasks_dev"]
+    dump(folder / "tasks_mine.json", rows())
+    code, _, err = replayed(folder / "tasks_mine.json", capsys=capsys)
+    assert code == 2
+    assert "expected_final_state.json: no expected states; expected a list under the key tasks_mine" in err
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         ([], "usage: python -m harness_mdp.retail_replay path=DIR"),
         (["path=DIR", "task=3"], "unknown option 'task'"),
-        (["path=nowhere"], "no such file"),
+        (["path=nowhere"], "nowhere: no such folder or file"),
     ],
 )
 def test_wrong_calls_of_the_replay_command(arguments, words, capsys):
@@ -158,11 +212,25 @@ def changed(table, **values):
         ("users", changed(BASE.users, address={"zip": 1}), "address"),
         ("products", changed(BASE.products, variants={"1": {"item_id": "1"}}), "variants"),
         ("products", [], "no records"),
+        ("orders", changed(BASE.orders, payment_history=[{"amount": "3"}]), "payment_history"),
     ],
 )
 def test_damaged_records_are_named_by_file_and_field(folder, name, table, words):
     dump(folder / f"{name}.json", table)
     with pytest.raises(InputError, match=rf"{name}\.json.*{words}"):
+        TauRetail().tasks(seed=0, n=1, path=folder)
+
+
+def test_a_number_that_is_none_is_said_to_be_one_thing(folder):
+    key, order = next(iter(BASE.orders.items()))
+    dump(folder / "orders.json", {key: {**order, "items": [{**order["items"][0], "price": "3"}]}})
+    with pytest.raises(InputError, match=r"items\[0\]\.price': found '3'; expected a number$"):
+        TauRetail().tasks(seed=0, n=1, path=folder)
+
+
+def test_a_text_that_does_not_end_is_said_in_good_english(folder):
+    (folder / "users.json").write_text('{"a": "b')
+    with pytest.raises(InputError, match=r"Unterminated string starting at column 7\)"):
         TauRetail().tasks(seed=0, n=1, path=folder)
 
 
@@ -197,13 +265,13 @@ def test_wrong_typed_reference_arguments_are_calls_that_fail(folder):
 @needs_files
 def test_all_expected_final_states_are_reproduced():
     lines, missed, _ = retail_replay.replay_report(SHARED)
-    assert (lines, missed) == (
-        [
-            "tasks_test: 58 of 58 expected final states reproduced",
-            "tasks_dev: 20 of 20 expected final states reproduced",
-        ],
-        0,
-    )
+    assert missed == 0
+    assert [line for line in lines if "reproduced" in line] == [
+        "tasks_test: 58 of 58 expected final states reproduced",
+        "tasks_dev: 20 of 20 expected final states reproduced",
+    ]
+    refused = {line.split(",")[0] for line in lines if line.startswith("  tasks_test")}
+    assert len(refused) == 19
 
 
 @pytest.mark.shared_data

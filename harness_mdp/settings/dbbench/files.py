@@ -11,9 +11,21 @@ from harness_mdp.hashing import Json
 from harness_mdp.settings.dbbench.scoring import stored_digest
 from harness_mdp.settings.dbbench.sql_worker import Table
 
-__all__ = ["KINDS", "Record", "read_file", "record_of"]
+__all__ = ["KINDS", "TYPES", "Record", "read_file", "record_of"]
 
 KINDS = ("select", "insert", "update", "delete")
+TYPES = (
+    "other",
+    "counting",
+    "comparison",
+    "ranking",
+    "aggregation-SUM",
+    "aggregation-MIN",
+    "aggregation-MAX",
+    "aggregation-AVG",
+    *(kind.upper() for kind in KINDS),
+)
+"""What a record's `type` can be, in any case; those that are no kind are SELECT tasks."""
 _REMEDY = "Expected is a file of AgentBench's DB-Bench, e.g. standard.jsonl"
 
 
@@ -27,7 +39,7 @@ class Record:
     """`add_description`: names the table and its columns in a sentence."""
     table: Table
     type: str
-    """`other counting comparison ranking aggregation-SUM ... INSERT UPDATE DELETE`"""
+    """One of `TYPES`."""
     label: tuple[str, ...]
     """The right answer of a SELECT task; the reference SQL of the others."""
     sql: str
@@ -72,7 +84,7 @@ def read_file(path: Path) -> list[Record]:
             value = json.loads(line)
         except json.JSONDecodeError as error:
             raise InputError(
-                f"malformed JSON: {error.msg} at column {error.colno}",
+                f"malformed JSON: {error.msg.removesuffix(' at')} at column {error.colno}",
                 file=path,
                 row=number,
                 expected="one JSON object",
@@ -93,10 +105,10 @@ def record_of(value: Json, task_id: str, *, file: object, row: int) -> Record:
     reader = _Fields(value, file, row)
     question = reader.text(value, "description")
     table = reader.table()
-    types = reader.texts(value, "type")
+    types = reader.types()
     label = reader.texts(value, "label")
-    if not types or not label:
-        raise reader.wrong("type" if not types else "label", "an empty list", "one entry or more")
+    if not label:
+        raise reader.wrong("label", "an empty list", "one entry or more")
     mutates = types[0].lower() in KINDS[1:]
     digest, sql = "", ""
     if mutates:
@@ -151,6 +163,18 @@ class _Fields:
         if not isinstance(value, list) or not all(isinstance(item, (str, int, float)) for item in value):
             raise self.wrong(key, _kind(value), "a list of texts")
         return tuple(map(str, value))
+
+    def types(self) -> tuple[str, ...]:
+        """The record's `type`: one known type or more."""
+        value = self._get(self._value, "type", "")
+        expected = f"a list with one of {', '.join(TYPES)}"
+        if not isinstance(value, list) or not value:
+            raise self.wrong("type", "an empty list" if value == [] else _kind(value), expected)
+        known = [name.casefold() for name in TYPES]
+        unknown = [each for each in value if not isinstance(each, str) or each.casefold() not in known]
+        if unknown:
+            raise self.wrong("type", f"{unknown[0]!r:.80} is no type", expected)
+        return tuple(value)
 
     def table(self) -> Table:
         table = self._object(self._value, "table", "")

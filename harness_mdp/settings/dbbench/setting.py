@@ -157,7 +157,12 @@ class DBBench:
         return claims(read_draft(workspace.artifact or ""), public["kind"], public["table"], texts)
 
     async def criteria(self, task: Task, sealed: Sealed, artifact: str) -> Sequence[Criterion]:
-        """One criterion, `native`: 1 if the benchmark's own comparison says right, else 0."""
+        """One criterion, `native`: 1 if the benchmark's own comparison says right, else 0.
+
+        By that rule a SELECT task is judged by the values that are answered alone. An `answer` that the draft states
+        counts whatever its `sql` is: `SELECT 1` with the right answer scores 1. So it is in the original, where the
+        model commits its final answer apart from the SQL it ran; what the SQL shows is for claims and `check`.
+        """
         draft = read_draft(artifact)
         outcome = None if draft.answer is not None and task.public["kind"] == "select" else await self._run(task, draft)
         values = sealed.values

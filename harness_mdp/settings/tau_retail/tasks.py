@@ -21,7 +21,16 @@ from harness_mdp.settings.tau_retail.policy import OWN_POLICY, read_policy, requ
 from harness_mdp.settings.tau_retail.scoring import sealed_values
 from harness_mdp.settings.tau_retail.tools import ADDRESS_FIELDS, TOOLS
 
-__all__ = ["Spec", "read_database", "read_json", "read_specs", "store", "upstream_tasks"]
+__all__ = [
+    "Spec",
+    "folder_of",
+    "read_database",
+    "read_json",
+    "read_specs",
+    "require_users",
+    "store",
+    "upstream_tasks",
+]
 
 _USER = {"name": dict, "address": dict, "email": str, "payment_methods": dict, "orders": list}
 _ORDER = {"order_id": str, "user_id": str, "address": dict, "items": list, "status": str, "payment_history": list}
@@ -76,26 +85,42 @@ def upstream_tasks(path: Path) -> TaskStore:
     Raises:
         InputError: a file is missing or damaged.
     """
-    if path.is_dir():
-        folder, file = path, path / "tasks_test.json"
-    elif path.exists():
-        folder, file = path.parent, path
-    else:
+    folder = folder_of(path)
+    file = path / "tasks_test.json" if path == folder else path
+    base = read_database(folder)
+    specs = read_specs(file)
+    require_users(base, specs, file)
+    policies = [folder / name for name in ("policy.md", "wiki.md") if (folder / name).is_file()]
+    text = _read_text(policies[0]) if policies else OWN_POLICY
+    return store(base, [_labelled(base, spec) for spec in specs], text)
+
+
+def folder_of(path: Path) -> Path:
+    """The folder of the upstream files: `path` itself, or the one that the tasks file `path` lies in.
+
+    Raises:
+        InputError: there is nothing at `path`.
+    """
+    if not path.exists():
         raise InputError(
             "no such folder or file",
             file=path,
             expected="the folder with users.json, orders.json, products.json, tasks_test.json, or a tasks file in it",
         )
-    base = read_database(folder)
-    specs = read_specs(file)
+    return path if path.is_dir() else path.parent
+
+
+def require_users(base: Database, specs: Sequence[Spec], file: Path) -> None:
+    """Every task is asked by a user of `base`.
+
+    Raises:
+        InputError: one is not, by file and task.
+    """
     for index, spec in enumerate(specs):
         if spec.user_id not in base.users:
             raise InputError(
                 f"unknown user {spec.user_id!r}", file=file, field=f"[{index}].user_id", expected="a user of users.json"
             )
-    policies = [folder / name for name in ("policy.md", "wiki.md") if (folder / name).is_file()]
-    text = _read_text(policies[0]) if policies else OWN_POLICY
-    return store(base, [_labelled(base, spec) for spec in specs], text)
 
 
 def _labelled(base: Database, spec: Spec) -> Spec:
@@ -194,7 +219,7 @@ def _expect(row: Json, shape: Shape, file: Path, where: str) -> None:
         if not isinstance(row.get(name), kind):
             found = f"{row[name]!r:.80}" if name in row else "nothing"
             kinds = kind if isinstance(kind, tuple) else (kind,)
-            expected = " or ".join(_JSON_NAMES[kind] for kind in kinds)
+            expected = " or ".join(dict.fromkeys(_JSON_NAMES[kind] for kind in kinds))
             raise InputError(f"found {found}", file=file, field=f"{where}.{name}", expected=expected)
 
 
@@ -218,7 +243,7 @@ def read_json(file: Path) -> Json:
         return json.loads(_read_text(file), parse_constant=lambda name: _not_json(file, name))
     except json.JSONDecodeError as problem:
         raise InputError(
-            f"no JSON ({problem.msg}, column {problem.colno})",
+            f"no JSON ({problem.msg.removesuffix(' at')} at column {problem.colno})",
             file=file,
             row=problem.lineno,
             remedy="Fetch the file again; it may be cut off or a pointer to large-file storage.",
