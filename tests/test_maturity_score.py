@@ -90,8 +90,8 @@ def test_hash_follows_thresholds_weights_and_nothing_else():
         ({"weights": {"EarlySubmits": 1.0}}, "unknown event 'EarlySubmits'"),
         ({"weights": {"EarlySubmit": -1.0}}, "at least 0"),
         ({"weights": {"EarlySubmit": float("nan")}}, "finite"),
-        ({"sufficient_score": 85.0}, "sufficient_score is 85.0; expected 0 to 1"),
-        ({"revision_window": -1}, "revision_window is -1 steps"),
+        ({"sufficient_score": 85.0}, r"is 85.0; expected 0 to 1 \(field sufficient_score of"),
+        ({"revision_window": -1}, r"is -1 steps; expected at least 0 \(field revision_window of"),
     ],
 )
 def test_bad_config_is_refused_by_name(change: dict[str, object], message: str):

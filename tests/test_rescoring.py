@@ -291,7 +291,10 @@ def test_every_key_reaches_its_own_threshold() -> None:
 @pytest.mark.parametrize(
     ("override", "named"),
     [
-        ("maturity.early_submit.step_share=-0.1", ["maturity.early_submit.step_share=-0.1", "0 to 1"]),
+        (
+            "maturity.early_submit.step_share=-0.1",
+            ["maturity.early_submit.step_share=-0.1: a maturity threshold is -0.1", "0 to 1"],
+        ),
         ("maturity.revision_after_failure.window=-1", ["maturity.revision_after_failure.window=-1", "at least 0"]),
         ("maturity.weights.early_submit=-2", ["maturity.weights.early_submit=-2", "at least 0"]),
         ("maturity.early_submit.share=0.3", ["maturity.early_submit.share"]),

@@ -101,10 +101,15 @@ class MaturityConfig:
                 raise ConfigError(f"maturity weight of {name} is {weight}; expected a finite number, at least 0")
         for name in _SHARES:
             if not 0 <= getattr(self, name) <= 1:
-                raise ConfigError(f"maturity threshold {name} is {getattr(self, name)}; expected 0 to 1")
+                raise ConfigError(
+                    f"a maturity threshold is {getattr(self, name)}; expected 0 to 1 (field {name} of MaturityConfig)"
+                )
         for name in _STEPS:
             if getattr(self, name) < 0:
-                raise ConfigError(f"maturity threshold {name} is {getattr(self, name)} steps; expected at least 0")
+                raise ConfigError(
+                    f"a maturity threshold is {getattr(self, name)} steps; expected at least 0 (field {name} of "
+                    "MaturityConfig)"
+                )
 
     @classmethod
     def paper(cls) -> MaturityConfig:
