@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness_mdp.settings.answers import says_only
 from harness_mdp.settings.long_memory import LongMemory
 from harness_mdp.settings.long_memory.draft import Finding, parse_draft
-from harness_mdp.settings.long_memory.scoring import grade, says_only
+from harness_mdp.settings.long_memory.reading import without_sources
+from harness_mdp.settings.long_memory.scoring import grade
 from harness_mdp.settings.prompts import Unparsable
 
 PARSE = LongMemory().parse
@@ -144,12 +146,14 @@ def test_any_json_in_any_field_is_an_artifact_or_unparsable(value):
     ],
 )
 def test_answers_are_compared_by_what_they_say(text, answer, right):
-    assert says_only(text, answer, ["Vela Lite"]) is right
+    assert (
+        says_only(without_sources(text), answer, question="What is my phone plan now?", rivals=["Vela Lite"]) is right
+    )
 
 
 def test_each_criterion_reads_its_own_part():
     key = {"answer": "Orbit Flex", "sessions": ["S9", "S12"], "dates": ["2023-04-01", "2023-05-04"], "rivals": []}
-    graded = grade([WHOLE, WHOLE, WHOLE], [key, {**key, "answer": "Vela Lite"}])
+    graded = grade([WHOLE, WHOLE, WHOLE], [key, {**key, "answer": "Vela Lite"}], ["", ""])
     assert [(c.id, c.score, c.weight) for c in graded] == [
         ("answer_1", 1.0, 3.0),
         ("session_1", 1.0, 1.5),
@@ -158,5 +162,5 @@ def test_each_criterion_reads_its_own_part():
         ("session_2", 1.0, 1.5),
         ("date_2", 1.0, 0.5),
     ]
-    assert [c.score for c in grade([Finding("Orbit Flex", "S9")], [key])] == [1.0, 1.0, 0.0]
-    assert not any(c.score for c in grade([], [key, key]))
+    assert [c.score for c in grade([Finding("Orbit Flex", "S9")], [key], [""])] == [1.0, 1.0, 0.0]
+    assert not any(c.score for c in grade([], [key, key], ["", ""]))

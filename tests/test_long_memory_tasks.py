@@ -10,8 +10,9 @@ import pytest
 from harness_mdp.errors import ConfigError
 from harness_mdp.hashing import canonical_json
 from harness_mdp.scoring.rubric import rubric_value
+from harness_mdp.settings.answers import says
 from harness_mdp.settings.long_memory import LongMemory
-from harness_mdp.settings.long_memory.reading import says, statements
+from harness_mdp.settings.long_memory.reading import statements
 from harness_mdp.settings.long_memory.search import rank
 from harness_mdp.settings.long_memory.sessions import Log, excerpt, log_of, snippet
 from harness_mdp.settings.long_memory.tasks import generate, queries_of

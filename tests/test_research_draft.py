@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness_mdp.settings.answers import normalised, says
 from harness_mdp.settings.prompts import Unparsable
-from harness_mdp.settings.research.draft import Draft, normalised, parse_draft, says
+from harness_mdp.settings.research.draft import Draft, parse_draft
 
 HALSTEAD = Draft("Halstead", ("doc-3", "doc-5"))
 

@@ -6,8 +6,9 @@ from collections import Counter
 import pytest
 
 from harness_mdp.hashing import canonical_json
+from harness_mdp.settings.answers import says
 from harness_mdp.settings.research import Research
-from harness_mdp.settings.research.draft import read_draft, says
+from harness_mdp.settings.research.draft import read_draft
 from harness_mdp.settings.tasks import split_tasks
 
 RESEARCH = Research()

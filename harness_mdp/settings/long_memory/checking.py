@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from harness_mdp.settings.answers import normalised, says
 from harness_mdp.settings.long_memory.draft import Finding
 from harness_mdp.settings.long_memory.queries import Kind, Query
-from harness_mdp.settings.long_memory.reading import Statement, normalised, says, statements
+from harness_mdp.settings.long_memory.reading import Statement, statements
 from harness_mdp.settings.long_memory.sessions import Log
 
 __all__ = ["Heard", "heard", "held", "newest_problem"]

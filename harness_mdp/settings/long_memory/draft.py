@@ -13,9 +13,11 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from harness_mdp.hashing import Json
+from harness_mdp.settings.answers import is_refusal, labelled, retracted
+from harness_mdp.settings.long_memory.words import ROLES, THINGS
 from harness_mdp.settings.prompts import Unparsable, fenced
 
-__all__ = ["Finding", "draft_text", "parse_draft", "read_draft"]
+__all__ = ["Finding", "counted", "draft_text", "parse_draft", "read_draft"]
 
 MAX_ANSWER_CHARS: Final = 120
 """A longer answer is no answer to a question that asks for a value."""
@@ -29,18 +31,16 @@ _SESSION: Final = re.compile(r"\b(?:hit[-_ ]?)?(?:S|session[-_ #]{0,2})0*(\d{1,4
 _DATE: Final = re.compile(r"\b(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})\b")
 _BRACKETED: Final = re.compile(r"[\[(]([^\[\]()]*)[\])]?")
 _SOURCE_INSIDE: Final = re.compile(r"\b(?:S\d+|\d{4}-\d|session|source|date)|\bS\?|^\s*$", re.IGNORECASE)
-_ANSWER_LABEL: Final = re.compile(
-    r"^[\W_]*(?:(?:the )?(?:final )?answer\b[ \d]*[*_\s]*(?:[:=]|is\b:?)|A:)\s*", re.IGNORECASE
+_LABEL: Final = re.compile(
+    rf"^[*_]*(?:(?:my|the) )?(?:{'|'.join((*THINGS, *ROLES))}|name|number|thing)[*_]*:[*_]*\s+", re.IGNORECASE
 )
-_LABEL: Final = re.compile(r"^[*_]*[A-Za-z][A-Za-z0-9 ]{0,29}[*_]*:[*_]*\s+")
+"""A line may begin with what is asked for; any other words before an answer may turn it round, and stay."""
+_IN_FORM: Final = re.compile(r"[\[(][^\[\]()]*(?:\bS\d+|\d{4}-\d)[^\[\]()]*[\])]\W*$", re.IGNORECASE)
 _SOURCE_LABEL: Final = re.compile(r"^[\W_]*(?:sessions?|sources?|date)[*_\s]*[:=]", re.IGNORECASE)
 _SOURCE_WORDS: Final = frozenset(("and", "from", "in", "of", "on", "said", "date", "session", "source", "by"))
+_DASHES: Final = re.compile(r"^[-–\s]+(?!\d)|[-–\s]+$")
+"""Dashes at either end; one before a number is a minus."""
 _NUMBERED: Final = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
-_REFUSAL: Final = re.compile(
-    r"\b(?:sorry|as an ai|(?:i|we) (?:can(?:no|')t|am unable|do(?: no|n')t (?:know|have)|would need|need more)"
-    r"|(?:not|no|insufficient) (?:enough )?information)\b",
-    re.IGNORECASE,
-)
 _CUT_ANSWER: Final = re.compile(r'"answer"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d[\d,.]*)', re.IGNORECASE)
 
 
@@ -67,22 +67,32 @@ def draft_text(findings: Sequence[Finding]) -> str:
 
 
 def parse_draft(reply: str) -> tuple[Finding, ...]:
-    """The answers in a model's reply, in order: JSON first, then lines with a session in brackets, then one bare line.
+    """The answers in a model's reply, in order: JSON first, then labelled lines, then lines that end with a source in
+    brackets, then lines with a session, then one line.
+
+    Of these kinds the first that is there counts alone: labelled lines are preferred to unlabelled ones, whether those
+    think aloud before or explain after. A line that takes an answer back is a labelled one (see `answers`). Where
+    there are more answers than questions, the last ones count (`counted`).
 
     Raises:
         Unparsable: no short answer was found, or the reply is a refusal.
     """
     text = fenced(reply)
     found = list(_from_json(text)) or list(_from_json(reply)) or _cut_json(text) or _from_lines(text)
-    findings = [replace(each, answer=_clean(each.answer)) for each in found[:MAX_ANSWERS]]
+    findings = [replace(each, answer=_clean(each.answer)) for each in found[-MAX_ANSWERS:]]
     if not any(re.search(r"\w", each.answer) for each in findings):
         raise Unparsable("the answer is empty")
     for each in findings:
-        if _REFUSAL.search(each.answer):
+        if is_refusal(each.answer):
             raise Unparsable(f"the reply refuses: {each.answer[:100]}")
         if len(each.answer) > MAX_ANSWER_CHARS:
             raise Unparsable(f"an answer holds {len(each.answer)} characters; at most {MAX_ANSWER_CHARS} are read")
     return tuple(findings)
+
+
+def counted(findings: Sequence[Finding], questions: int) -> Sequence[Finding]:
+    """Those that answer the questions, in order: the last ones, where a reply corrects itself and gives more."""
+    return findings[-questions:]
 
 
 def read_draft(artifact: str) -> tuple[Finding, ...]:
@@ -147,20 +157,27 @@ def _from_lines(text: str) -> list[Finding]:
     if text.lstrip().startswith(("{", "[{")) or '"answer"' in text:
         raise Unparsable("the JSON holds no short answer")
     lines = [line.strip() for line in text.splitlines() if re.search(r"\w", line)]
-    found: list[Finding] = []
+    labels: list[Finding] = []
+    in_form: list[Finding] = []
+    loose: list[Finding] = []
     bare: list[str] = []
-    for line in lines:
+    latest = loose
+    for number, line in enumerate(lines):
+        said = labelled(_NUMBERED.sub("", line))
+        if said is None and number:
+            said = retracted(line)
         if _SOURCE_LABEL.match(line) or not _clean(line):
-            if bare and not found:
-                found.append(Finding(bare.pop()))
-            if found:
-                last = found[-1]
-                found[-1] = replace(last, session=last.session or _session(line), date=last.date or _date(line))
-        elif _ANSWER_LABEL.match(line) or _session(line):
-            found.append(Finding(line, _session(line), _date(line)))
-        else:
+            if bare and not latest:
+                latest.append(Finding(bare.pop()))
+            if latest:
+                last = latest[-1]
+                latest[-1] = replace(last, session=last.session or _session(line), date=last.date or _date(line))
+        elif said is None and not _session(line):
             bare.append(line)
-    if found:
+        else:
+            latest = labels if said is not None else in_form if _IN_FORM.search(line) else loose
+            latest.append(Finding(line if said is None else said, _session(line), _date(line)))
+    if found := labels or in_form or loose:
         return found
     if len(bare) != 1:
         raise Unparsable(f"expected lines like 'the answer [S1, 2023-01-31]', found {len(bare)} others")
@@ -182,8 +199,11 @@ def _clean(answer: str) -> str:
     line, before = answer[:_MAX_CLEANED].encode("utf-8", "replace").decode(), None
     while line != before:
         before = line
-        line = _LABEL.sub("", _ANSWER_LABEL.sub("", _NUMBERED.sub("", " ".join(line.split()))))
-        line = _without_source(_BRACKETED.sub(_unbracketed, line).split()).strip(" \"'`*_.,;:|“”‘’-–")
+        line = _NUMBERED.sub("", " ".join(line.split()))
+        said = labelled(line)
+        line = _LABEL.sub("", line if said is None else said)
+        line = _without_source(_BRACKETED.sub(_unbracketed, line).split()).strip(" \"'`*_.,;:|“”‘’")
+        line = _DASHES.sub("", line)
     return line
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,7 +10,7 @@ from typing import Final
 
 from harness_mdp.settings.long_memory.words import ACTIVITIES, ME, ROLES, THINGS
 
-__all__ = ["Statement", "content_words", "normalised", "passages", "says", "statements", "without_sources"]
+__all__ = ["Statement", "content_words", "passages", "statements", "without_sources"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +29,12 @@ _STATED: Final = re.compile(
 )
 _DID: Final = re.compile(rf"\b(?:Today|This morning) (I|[A-Z]\w+) ({'|'.join(ACTIVITIES)})\b")
 _WORD: Final = re.compile(r"[a-z0-9]+")
-_ARTICLES: Final = frozenset(("a", "an", "the", "at"))
 _GLUE: Final = frozenset(
     _WORD.findall(
         "a an and are as at before by change changed did do does for had has have how i in is it last many me my now "
         "name of on or s said say session sessions tell that the them to was were what when which who whose with you"
     )
 )
-_THOUSANDS: Final = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
-_NO_CENTS: Final = re.compile(r"(?<=\d)\.0+(?!\d)")
 
 
 @lru_cache(maxsize=8192)  # evidence is read again at every step
@@ -47,20 +43,6 @@ def statements(text: str) -> tuple[Statement, ...]:
     facts = [Statement(ME if m[1].lower() == "my" else m[1], m[2], m[3]) for m in _STATED.finditer(text)]
     deeds = [Statement(m[1], m[2]) for m in _DID.finditer(text)]
     return (*facts, *deeds)
-
-
-@lru_cache(maxsize=8192)
-def normalised(text: str) -> str:
-    """Lower case, no accents, articles or punctuation, 1,234.0 as 1234, words joined by one space."""
-    plain = unicodedata.normalize("NFKD", _NO_CENTS.sub("", _THOUSANDS.sub("", text)).casefold())
-    words = re.findall(r"\w+", "".join(c for c in plain if not unicodedata.combining(c)))
-    return " ".join(word for word in words if word not in _ARTICLES)
-
-
-def says(text: str, phrase: str) -> bool:
-    """Whether the normalised `phrase` stands in the normalised `text` as whole words."""
-    wanted = normalised(phrase)
-    return bool(wanted) and f" {wanted} " in f" {normalised(text)} "
 
 
 def content_words(question: str) -> frozenset[str]:

@@ -17,7 +17,7 @@ from harness_mdp.executors.protocol import Message, Purpose
 from harness_mdp.features import FeatureSchema
 from harness_mdp.mdp import Budgets, Claim, LegalRules, Needs, State, ToolResult
 from harness_mdp.settings.long_memory.checking import heard, held, newest_problem
-from harness_mdp.settings.long_memory.draft import Finding, draft_text, parse_draft, read_draft
+from harness_mdp.settings.long_memory.draft import Finding, counted, draft_text, parse_draft, read_draft
 from harness_mdp.settings.long_memory.queries import Kind
 from harness_mdp.settings.long_memory.scoring import grade
 from harness_mdp.settings.long_memory.search import rank
@@ -59,7 +59,7 @@ class LongMemory:
     """100 generated logs of chat sessions with questions of seven kinds; see `templates` and `tasks`."""
 
     name: str = "long_memory"
-    version: int = 1
+    version: int = 2
     horizon: int = 10
     budgets: Budgets = Budgets(tokens=20_000)
     rules: LegalRules = LegalRules(offers_retrieve=True, tool_needs=Needs.RETRIEVED)
@@ -150,9 +150,10 @@ class LongMemory:
         findings = read_draft(workspace.artifact or "")
         known = heard(workspace.evidence)
         fits = len(findings) == len(queries)
+        answers = counted(findings, len(queries))
         items = [CheckItem("answered", fits, f"{len(queries)} answers are asked for, the draft has {len(findings)}")]
         for at, query in enumerate(queries):
-            finding = findings[at] if at < len(findings) else Finding("")
+            finding = answers[at] if at < len(answers) else Finding("")
             where = f"answer {at + 1}: " if len(queries) > 1 else ""
             opened = f"{finding.session} was not opened" if finding.session else "no session is named"
             shown = "the open sessions do not add up to the answer" if query.kind is Kind.COUNT else NOT_SHOWN
@@ -169,15 +170,16 @@ class LongMemory:
     def claims(self, workspace: Workspace) -> tuple[Claim, ...]:
         """Each answer with its session, supported where open sessions show it."""
         queries = queries_of(workspace.task)
-        pairs = zip(queries, read_draft(workspace.artifact or ""), strict=False)
+        findings = counted(read_draft(workspace.artifact or ""), len(queries))
+        pairs = zip(queries, findings, strict=False)
         return tuple(
             Claim(f"{finding.answer} [{finding.session}]"[:MAX_CLAIM_CHARS], held(query, finding, workspace.evidence))
             for query, finding in pairs
         )
 
-    async def criteria(self, task: Task, sealed: Sealed, artifact: str) -> Sequence[Criterion]:  # noqa: ARG002
+    async def criteria(self, task: Task, sealed: Sealed, artifact: str) -> Sequence[Criterion]:
         """`answer`, `session` and `date` for each question; see `scoring`."""
-        return grade(read_draft(artifact), sealed.values["answers"])
+        return grade(read_draft(artifact), sealed.values["answers"], [query.text for query in queries_of(task)])
 
 
 def _form(task: Task) -> str:

@@ -12,16 +12,14 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import islice
 
 from harness_mdp.hashing import Json
+from harness_mdp.settings.answers import is_refusal, labelled, retracted
 from harness_mdp.settings.prompts import Unparsable, fenced
 
-__all__ = ["MAX_ANSWER_CHARS", "Draft", "normalised", "parse_draft", "read_draft", "says"]
+__all__ = ["MAX_ANSWER_CHARS", "Draft", "parse_draft", "read_draft"]
 
 MAX_ANSWER_CHARS = 200
 """A longer answer is no answer to a question that asks for a name or a year."""
@@ -31,14 +29,8 @@ _MAX_STARTS = 50
 
 _ID = re.compile(r"\b(?:doc|hit)[-_ ]?0*(\d+)\b", re.IGNORECASE)
 _BRACKETED = re.compile(r"[\[(][^\[\]()]*\b(?:doc|hit|source)\b[^\[\]()]*[\])]", re.IGNORECASE)
-_ANSWER = re.compile(r"^(?:[^\w\n]|_)*answer[*_\s]*:[*_\s]*(.*)$", re.IGNORECASE | re.MULTILINE)
 _SOURCES = re.compile(r"^(?:[^\w\n]|_)*(?:sources?|citations?)[*_\s]*:(.*)$", re.IGNORECASE | re.MULTILINE)
 _INLINE_SOURCES = re.compile(r"(?<![\s.;,(])[\s.;,(]*\b(?:sources?|citations?)\s*:.*$", re.IGNORECASE)
-_REFUSAL = re.compile(
-    r"\b(?:sorry|as an ai|(?:i|we) (?:can(?:no|')t|am unable|do(?: no|n')t (?:know|have)|would need|need more)"
-    r"|(?:not|no|insufficient) (?:enough )?information)\b",
-    re.IGNORECASE,
-)
 _JSON_ANSWER = re.compile(r'"answer"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+)', re.IGNORECASE)
 
 
@@ -58,15 +50,16 @@ class Draft:
 def parse_draft(reply: str) -> Draft:
     """The draft in a model's reply.
 
-    JSON comes first, then a line `Answer: ...`, then the first line of text, if it is short. Documents count as
-    cited where the reply names them in a `Sources:` line or else anywhere; a retrieval hit stands for its document.
+    JSON comes first, then the last labelled line (`Answer: ...`, or one that takes an answer back, see `answers`), then
+    the first line of text, if it is short. Documents count as cited where the reply names them in a `Sources:` line,
+    else in the labelled line, else anywhere; a retrieval hit stands for its document.
 
     Raises:
         Unparsable: no short answer was found, or the reply is a refusal.
     """
     text = fenced(reply)
     draft = _finished(_from_json(text) or _from_json(reply) or _from_lines(text))
-    if _REFUSAL.search(draft.answer):
+    if is_refusal(draft.answer):
         raise Unparsable(f"the reply refuses: {draft.answer[:100]}")
     if _finished(_from_lines(draft.text)) != draft:  # an answer that holds labels or sources of its own
         raise Unparsable(f"the answer is not plain text: {draft.answer[:100]}")
@@ -81,30 +74,21 @@ def read_draft(artifact: str) -> Draft:
         return Draft("", ())
 
 
-@lru_cache(maxsize=8192)  # evidence is compared again at every step
-def normalised(text: str) -> str:
-    """Lower case, no accents, articles or punctuation, words joined by one space: what answers are compared by."""
-    plain = unicodedata.normalize("NFKD", text.casefold())
-    words = re.findall(r"\w+", "".join(c for c in plain if not unicodedata.combining(c)))
-    return " ".join(word for word in words if word not in ("a", "an", "the"))
-
-
-def says(text: str, phrase: str) -> bool:
-    """Whether the normalised `phrase` stands in the normalised `text` as whole words."""
-    wanted = normalised(phrase)
-    return bool(wanted) and f" {wanted} " in f" {normalised(text)} "
-
-
 def _from_json(text: str) -> Draft | None:
-    """The first JSON object with an answer; one that is cut off after the answer counts."""
-    decoder = json.JSONDecoder()
-    for match in islice(re.finditer(r"\{", text), _MAX_STARTS):
+    """The last JSON object with an answer; one that is cut off after the answer counts where there is no other."""
+    decoder, found, at = json.JSONDecoder(), None, 0
+    for _ in range(_MAX_STARTS):
+        start = text.find("{", at)
+        if start < 0:
+            break
         try:
-            value, _ = decoder.raw_decode(text, match.start())
+            value, at = decoder.raw_decode(text, start)
         except (ValueError, RecursionError):
+            at = start + 1
             continue
-        if (found := _from_object(value)) is not None:
-            return found
+        found = _from_object(value) or found
+    if found is not None:
+        return found
     cut = _JSON_ANSWER.search(text)
     if cut is None:
         return None
@@ -130,16 +114,25 @@ def _from_lines(text: str) -> Draft:
     """A labelled answer, or the first line that says something: chat models answer first and explain after."""
     sources = _SOURCES.findall(text)
     citations = _ids("\n".join(sources) if sources else text)
-    labelled = [match for match in _ANSWER.findall(text) if _clean(_INLINE_SOURCES.sub("", match))]
-    if labelled:
-        inline = () if sources else _ids(labelled[0])
-        return Draft(_INLINE_SOURCES.sub("", labelled[0]), inline or citations)
-    rest = _SOURCES.sub("", _ANSWER.sub("", text))
+    rest = _SOURCES.sub("", text)
     lines = [line for line in rest.splitlines() if re.search(r"\w", _BRACKETED.sub("", line))]
+    named = [said for number, line in enumerate(lines) if (said := _named(line, first=not number))]
+    if named:
+        inline = () if sources else _ids(named[-1])
+        return Draft(_INLINE_SOURCES.sub("", named[-1]), inline or citations)
+    lines = [line for line in lines if labelled(line) is None]  # a label without an answer
     lines = [line for line in lines if not line.rstrip().endswith((":", "?"))]  # an announcement, the question again
     if not lines or '"answer"' in lines[0].lower():
         raise Unparsable("expected a line 'Answer: ...' or a short first line, found neither")
     return Draft(_INLINE_SOURCES.sub("", lines[0]), citations)
+
+
+def _named(line: str, *, first: bool) -> str:
+    """The answer that a label, or below another line a retraction, gives in this line; empty if there is none."""
+    said = labelled(line)
+    if said is None and not first:
+        said = retracted(line)
+    return said if said is not None and _clean(_INLINE_SOURCES.sub("", said)) else ""
 
 
 def _finished(draft: Draft) -> Draft:
@@ -156,6 +149,6 @@ def _ids(text: str) -> tuple[str, ...]:
 
 
 def _clean(answer: str) -> str:
-    """One line without bracketed ids, quotes, emphasis, and punctuation at the ends."""
+    """One line without bracketed ids, quotes, emphasis, and punctuation at the ends; a question mark stays."""
     bare = " ".join(re.sub(r"[`{}]", " ", _BRACKETED.sub(" ", answer)).split())
-    return bare.strip(" \"'`*_.,;:?“”‘’")
+    return bare.strip(" \"'`*_.,;:“”‘’")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from harness_mdp.settings.research.draft import says
+from harness_mdp.settings.answers import says
 from harness_mdp.settings.similarity import Corpus
 
 __all__ = ["mentioned", "rank"]

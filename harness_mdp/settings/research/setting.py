@@ -16,9 +16,10 @@ from harness_mdp.executors.protocol import Message, Purpose
 from harness_mdp.features import FeatureSchema
 from harness_mdp.hashing import Json
 from harness_mdp.mdp import Budgets, Claim, LegalRules, Needs, State, ToolResult
+from harness_mdp.settings.answers import says
 from harness_mdp.settings.prompts import compose
 from harness_mdp.settings.protocol import Ask, CheckItem, Criterion, Evidence, Script, ToolCall, Workspace
-from harness_mdp.settings.research.draft import parse_draft, read_draft, says
+from harness_mdp.settings.research.draft import parse_draft, read_draft
 from harness_mdp.settings.research.scoring import grade
 from harness_mdp.settings.research.search import mentioned, rank
 from harness_mdp.settings.research.tasks import generate, hit_id
@@ -54,7 +55,7 @@ class Research:
     """100 generated questions of six templates; see `tasks`."""
 
     name: str = "research"
-    version: int = 1
+    version: int = 2
     horizon: int = 10
     budgets: Budgets = Budgets(tokens=20_000)
     rules: LegalRules = LegalRules(offers_retrieve=True, tool_needs=Needs.RETRIEVED)
@@ -159,8 +160,7 @@ class Research:
 
     async def criteria(self, task: Task, sealed: Sealed, artifact: str) -> Sequence[Criterion]:
         """`answer`, `sources_found`, `sources_precise`, `supported`; see `scoring`."""
-        texts = {document["id"]: document["text"] for document in task.public["documents"]}
-        return grade(read_draft(artifact), task.public["question"], texts, sealed.values)
+        return grade(read_draft(artifact), task.public["question"], task.public["documents"], sealed.values)
 
 
 def _asked(kind: str) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-__all__ = ["RELATIONS", "Document", "Entity", "World"]
+__all__ = ["RELATIONS", "TRADES", "Document", "Entity", "World"]
 
 Values = tuple[str, ...]
 
@@ -98,7 +98,7 @@ _BRIDGE = (
     _words("Abbey Castle Chapel Garrison Lower Market Mill Miller Old Orchard Priory Quay Saint Upper Weaver"),
     _words("Bridge Viaduct Crossing Footbridge"),
 )
-_TRADES = _words("baker engineer gardener lawyer painter pilot printer sailor surveyor teacher weaver writer")
+TRADES = _words("baker engineer gardener lawyer painter pilot printer sailor surveyor teacher weaver writer")
 _YEARS = (1700, 1990)
 _OFFICE = (1750, 1950)
 
@@ -164,7 +164,7 @@ class World:
         for key in self.rng.permutation(spare)[: max(0, self.sentences - len(chosen))]:
             chosen.append((str(key), self.fresh_values(kind, str(key))))  # noqa: PERF401  (draws in order)
         order = self.rng.permutation(len(chosen))
-        noun = str(self.rng.choice(_TRADES)) if kind == "person" else kind
+        noun = str(self.rng.choice(TRADES)) if kind == "person" else kind
         self.entities.append(Entity(kind, name, noun, tuple(chosen[i] for i in order)))
         return name
 
