@@ -139,7 +139,7 @@ def test_long_runs_of_digits_are_read_quickly():
         ("7,000 + 5,340 = 12,340", [12340]),
         ("Q3, SKU-12, the 12th", []),
         ("23.4% of 5 million", [23.4, 5e6]),
-        ("-12.5", [12.5]),
+        ("-12.5 and −3 and $-4, 10-20", [-12.5, -3, -4, 10, 20]),
     ],
 )
 def test_numbers_in_text(text, values):

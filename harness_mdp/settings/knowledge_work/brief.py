@@ -19,7 +19,18 @@ from functools import lru_cache
 
 from harness_mdp.settings.prompts import Unparsable, fenced
 
-__all__ = ["FINDINGS", "RECOMMENDATION", "SECTIONS", "SUMMARY", "Figure", "Unit", "figures", "parse_brief", "units"]
+__all__ = [
+    "FINDINGS",
+    "RECOMMENDATION",
+    "SECTIONS",
+    "SUMMARY",
+    "Figure",
+    "Unit",
+    "figures",
+    "located",
+    "parse_brief",
+    "units",
+]
 
 SUMMARY, FINDINGS, RECOMMENDATION = "Summary", "Findings", "Recommendation"
 SECTIONS = (SUMMARY, FINDINGS, RECOMMENDATION)
@@ -38,7 +49,8 @@ _REFUSAL = re.compile(
 )
 _ARITHMETIC = " 0123456789.,%()+-−x×/÷"
 _FIGURE = re.compile(
-    r"(?<![\w.])(?<![A-Za-z]-)[-−]?[$€£]?(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)(?:\s?(k|thousand|million)\b)?(?![\w])",
+    r"(?<![\w.])(?<![A-Za-z]-)([-−–]?[$€£]?[-−–]?)(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
+    r"(?:\s?(k|thousand|million)\b)?(?![\w])",
     re.IGNORECASE,
 )
 _SCALE = {"k": 1e3, "thousand": 1e3, "million": 1e6}
@@ -49,11 +61,11 @@ _SENTENCE = re.compile(r"(?<=[.!?\]])\s+(?=[A-Z])")
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A number in a text; the sign is dropped, since an overrun of -5 and of 5 are two ways to say one thing."""
+    """A number in a text, with its sign."""
 
     value: float
     shown: str
-    """As written."""
+    """As written, without currency and scale."""
 
     @property
     def decimals(self) -> int:
@@ -113,11 +125,18 @@ def units(artifact: str) -> tuple[Unit, ...]:
 @lru_cache(maxsize=4096)
 def figures(text: str) -> tuple[Figure, ...]:
     """Numbers of a text in order: 1,234.0 and $1234 and 1.234k are one value; of `2 + 3 = 5` only the 5 counts."""
-    plain = text.replace("\u00a0", " ").replace("\u202f", ",").replace("’", ",")
-    return tuple(
-        Figure(float(match[1].replace(",", "")) * _SCALE.get((match[2] or "").lower(), 1.0), match[1])
-        for match in _FIGURE.finditer(_results(plain))
-    )
+    return tuple(figure for _, _, figure in located(text)[1])
+
+
+def located(text: str) -> tuple[str, list[tuple[int, int, Figure]]]:
+    """The text as it is read for numbers, and those with start and end in it."""
+    plain = _results(text.replace("\u00a0", " ").replace("\u202f", ",").replace("’", ","))
+    return plain, [(match.start(), match.end(), _figure(match)) for match in _FIGURE.finditer(plain)]
+
+
+def _figure(match: re.Match[str]) -> Figure:
+    sign = "-" if re.search("[-−–]", match[1]) else ""
+    return Figure(float(sign + match[2].replace(",", "")) * _SCALE.get((match[3] or "").lower(), 1.0), sign + match[2])
 
 
 def _results(text: str) -> str:

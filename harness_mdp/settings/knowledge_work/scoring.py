@@ -1,11 +1,13 @@
-"""The sealed rubric of `knowledge_work`, and how figures, stances and decisions are found in free text.
+"""The sealed rubric of `knowledge_work`, and how limits and the side of them are found in free text.
+
+How figures are read stands in `statements`, how the decision and its owner are in `recommending`.
 
 Weights: the decision 5 of 10, since a brief is written for it (half of it when the key figure is wrong: a lucky guess);
 the figures 2.5; the limit that applies, the side of it and the owner 1.5; citations of what is right 1. A brief with
 the wrong decision, or with the right one and no right figure, stays below 0.5.
 
-A statement counts when a bullet or sentence makes it *and nothing contradicts it*: another number beside the label,
-another option in the recommendation, another limit or owner. So listing every possibility scores nothing.
+A statement counts when a bullet or sentence makes it *and nothing contradicts it*: another number for the label,
+another option anywhere, another limit or owner. So listing every possibility scores nothing.
 """
 
 from __future__ import annotations
@@ -15,32 +17,18 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from harness_mdp.hashing import Json
 from harness_mdp.settings.knowledge_work.brief import FINDINGS, RECOMMENDATION, SUMMARY, Figure, Unit, units
+from harness_mdp.settings.knowledge_work.recommending import names_owner, options_named
+from harness_mdp.settings.knowledge_work.statements import ABOVE, LIMIT, WITHIN, readings, word_pattern
 from harness_mdp.settings.protocol import Criterion
 
-__all__ = ["about", "grade", "options_named", "same_figure"]
+__all__ = ["about", "grade", "same_figure"]
 
 MAX_FIGURES = 5
 """Numbers that one bullet or sentence may hold and still state something."""
 
-_SYNONYMS: Mapping[str, tuple[str, ...]] = {
-    "mean": ("average",),
-    "share": ("percentage", "proportion", "rate"),
-    "spend": ("spent", "expenditure"),
-    "load": ("workload", "utili"),
-    "use": ("usage", "utili"),
-    "gap": ("difference",),
-    "outage": ("downtime",),
-    "entries": ("entry",),
-    "deliveries": ("delivery",),
-}
-_LIMIT = re.compile(r"\b(limits?|thresholds?|maximum|cap|ceiling|allowance|allowed)\b", re.IGNORECASE)
+_LIMIT = re.compile(LIMIT, re.IGNORECASE)
+_DENIED = re.compile(r"\b(?:false|wrong|untrue|incorrect|mistaken|opposite|invented|fake)\b|not true", re.IGNORECASE)
 _NOT = r"\b(?:not|never|no|neither|cannot|\w+n't)\s+(?:\w+\s+)?"
-_WITHIN = r"(?:within|below|under|less than|lower than|at most)\b"
-_ABOVE = r"(?:above|exceed\w*|over|more than|higher than|greater than|beyond|breach\w*|outside)\b"
-_NEGATION = re.compile(
-    r"(?:\b(?:not|no|never|without|against|neither|nor|cannot)|n't|instead of|rather than|than to)\s+(?:\w+\s+){0,2}$",
-    re.IGNORECASE,
-)
 
 
 def grade(artifact: str, public: Mapping[str, Json], sealed: Mapping[str, Json]) -> tuple[Criterion, ...]:
@@ -54,8 +42,9 @@ def grade(artifact: str, public: Mapping[str, Json], sealed: Mapping[str, Json])
     brief = units(artifact)
     figures: Sequence[Json] = sealed["figures"]
     limit = sealed["limit"]
+    labels = [str(f["label"]) for f in figures]
     explained = [float(f["value"]) for f in figures] + [float(limit["value"]), *map(float, limit["rivals"])]
-    stated = [(f, _stating(brief, public, f, explained)) for f in figures]
+    stated = [(f, _stating(brief, public, f, labels, explained)) for f in figures]
     key_right = all(found for f, found in stated if f["key"])
     decided = [u for u in brief if u.section == RECOMMENDATION and options_named([u], public)]
     right = options_named(brief, public) == (sealed["decision"],)
@@ -63,7 +52,7 @@ def grade(artifact: str, public: Mapping[str, Json], sealed: Mapping[str, Json])
     limit_right = _has_limit(limits, limit)
     points = [limit_right, _stance(limits) == sealed["stance"]]
     if sealed["owner"]:
-        points.append(_names_owner(brief, sealed["owner"], sealed["rival_owners"]))
+        points.append(names_owner(brief, sealed["owner"], sealed["rival_owners"], public))
     relevant = {sealed["rule"], limit["source"], *(name for f in figures for name in f["sources"])}
     rules = {sealed["rule"], limit["source"]}
     cited = [_cites(found, f["sources"], {*f["sources"], *rules}) for f, found in stated]
@@ -77,37 +66,46 @@ def grade(artifact: str, public: Mapping[str, Json], sealed: Mapping[str, Json])
     )
 
 
-def options_named(brief: Iterable[Unit], public: Mapping[str, Json]) -> tuple[str, ...]:
-    """Options that the recommendation names without a negation before them, each once, in the order of the task."""
-    recommended = " . ".join(unit.text for unit in brief if unit.section == RECOMMENDATION)
-    return tuple(o["text"] for o in public["options"] if any(_affirmed(recommended, word) for word in o["words"]))
-
-
 def about(unit: Unit, label: str, public: Mapping[str, Json]) -> bool:
     """Whether a unit speaks of the figure `label` of the task's subject: all its words, or synonyms, and no other."""
     names = {str(name).lower() for name in public["others"]}
     if names & unit.words and str(public["subject"]).lower() not in unit.words:
         return False
-    return all(_has_word(unit, word) for word in label.lower().split())
+    return all(re.search(word_pattern(word), unit.text, re.IGNORECASE) for word in label.lower().split())
 
 
 def same_figure(found: Figure, value: float, decimals: int) -> bool:
-    """Whether a written figure is `value`: as asked, or with more decimals."""
-    return abs(found.value - abs(value)) <= (0.06 if decimals else 0.01)
+    """Whether a written figure is `value`: as asked, or with more decimals, and with its sign."""
+    return abs(found.value - value) <= (0.06 if decimals else 0.01)
 
 
 def _stating(
-    brief: Sequence[Unit], public: Mapping[str, Json], figure: Mapping[str, Json], explained: Sequence[float]
+    brief: Sequence[Unit],
+    public: Mapping[str, Json],
+    figure: Mapping[str, Json],
+    labels: Sequence[str],
+    explained: Sequence[float],
 ) -> list[Unit]:
-    """The units that state the figure rightly; none when one of those about it holds a number out of nowhere."""
+    """The units that state the figure rightly; none when one of those about it holds a number out of
+    nowhere, gives the figure another number or calls something false.
+    """
     speaking = [u for u in brief if u.section in (SUMMARY, FINDINGS, "") and about(u, figure["label"], public)]
     for unit in speaking:
         if len(unit.figures) > MAX_FIGURES:
             return []
         if any(all(not same_figure(f, value, 1) for value in explained) for f in unit.figures):
             return []
+        if _DENIED.search(unit.text):
+            return []
     value, decimals = float(figure["value"]), int(figure["decimals"])
-    return [u for u in speaking if any(same_figure(f, value, decimals) for f in u.figures)]
+    stating: list[Unit] = []
+    for unit in speaking:
+        said = [reading for reading in readings(unit, labels, public) if reading.label == figure["label"]]
+        if not all(same_figure(reading.figure, value, decimals) for reading in said):
+            return []
+        if any(reading.plain for reading in said):
+            stating.append(unit)
+    return stating
 
 
 def _limit_units(brief: Sequence[Unit], public: Mapping[str, Json], figures: Sequence[Json]) -> list[Unit]:
@@ -141,30 +139,15 @@ def _stance(limits: Sequence[Unit]) -> str:
 
 def _stances(unit: Unit) -> set[str]:
     """Which of `above` and `within` the unit says, read with the negation before them."""
-    text = re.sub(_NOT + _ABOVE, "within", unit.text, flags=re.IGNORECASE)
-    text = re.sub(_NOT + _WITHIN, "above", text, flags=re.IGNORECASE)
-    patterns = {"within": _WITHIN, "above": _ABOVE}
-    return {stance for stance, pattern in patterns.items() if re.search(rf"\b{pattern}", text, re.IGNORECASE)}
-
-
-def _names_owner(brief: Sequence[Unit], owner: str, rivals: Sequence[str]) -> bool:
-    words = frozenset[str]().union(*(u.words for u in brief if u.section == RECOMMENDATION))
-    return set(owner.lower().split()) <= words and not any(set(name.lower().split()) <= words for name in rivals)
+    text = re.sub(_NOT + ABOVE, "within", unit.text, flags=re.IGNORECASE)
+    text = re.sub(_NOT + WITHIN, "above", text, flags=re.IGNORECASE)
+    patterns = {"within": WITHIN, "above": ABOVE}
+    return {stance for stance, pattern in patterns.items() if re.search(pattern, text, re.IGNORECASE)}
 
 
 def _cites(stating: Sequence[Unit], needed: Sequence[str], allowed: set[str]) -> bool:
     """Whether some stating unit cites all it needs and nothing beside the point."""
     return any(set(needed) <= set(unit.citations) <= allowed for unit in stating)
-
-
-def _affirmed(text: str, word: str) -> bool:
-    mentions = re.finditer(rf"(?<![\w-]){re.escape(word)}", text, re.IGNORECASE)
-    return any(not _NEGATION.search(text[max(0, m.start() - 40) : m.start()]) for m in mentions)
-
-
-def _has_word(unit: Unit, word: str) -> bool:
-    stems = [re.sub(r"s$", "", word), *_SYNONYMS.get(word, ())]
-    return any(found.startswith(stem) for found in unit.words for stem in stems)
 
 
 def _share(verdicts: Iterable[bool]) -> float:

@@ -67,7 +67,7 @@ class KnowledgeWork:
     """100 generated decisions of seven templates; see `tasks` and `templates`."""
 
     name: str = "knowledge_work"
-    version: int = 1
+    version: int = 2
     horizon: int = 10
     budgets: Budgets = Budgets(tokens=20_000)
     rules: LegalRules = LegalRules(offers_retrieve=True, tool_needs=Needs.NOTHING)

@@ -8,7 +8,8 @@ from harness_mdp.hashing import Json
 from harness_mdp.mdp import Claim
 from harness_mdp.settings.knowledge_work.brief import RECOMMENDATION, SECTIONS, Figure, Unit, figures, units
 from harness_mdp.settings.knowledge_work.query import parse_query, tables_in
-from harness_mdp.settings.knowledge_work.scoring import about, options_named
+from harness_mdp.settings.knowledge_work.recommending import options_named
+from harness_mdp.settings.knowledge_work.scoring import about
 from harness_mdp.settings.knowledge_work.sources import tables_of
 from harness_mdp.settings.protocol import CheckItem
 
@@ -68,9 +69,14 @@ def _supported(unit: Unit, public: Mapping[str, Json], evidence: Mapping[str, st
 
 
 def _found(figure: Figure, pool: Iterable[Figure]) -> bool:
-    """Whether some number of the pool is the figure, rounded to the decimals that it shows."""
+    """Whether some number of the pool is the figure, rounded to the decimals that it shows.
+
+    What a query gives as -5 (`diff` the other way round) may be reported as 5, but not 5 as -5.
+    """
     tolerance = 0.5 * 10.0**-figure.decimals if figure.decimals else 0.0
-    return any(abs(figure.value - number.value) <= tolerance + 1e-6 for number in pool)
+    return any(
+        abs(figure.value - value) <= tolerance + 1e-6 for number in pool for value in (number.value, abs(number.value))
+    )
 
 
 def _item(name: str, problems: Sequence[str], message: str) -> CheckItem:
