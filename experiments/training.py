@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from buffers import ReplayBuffer, TrainingArrays
+from buffers.where import Narrower
 from controllers.advantages import Slack
 from controllers.config import AdvantageKind, AWConfig, Baseline, DecisionRule, Method
 from controllers.saved import Manifest, check_target, save_controller
@@ -15,6 +16,7 @@ from experiments.config import MethodConfig, SettingConfig, TrainConfig
 from experiments.members import member
 from harness_mdp.errors import ConfigError, SchemaMismatch, UnusableBuffer
 from harness_mdp.settings import open_setting
+from harness_mdp.settings.protocol import Setting
 
 __all__ = ["Training", "awr_config", "train"]
 
@@ -63,17 +65,17 @@ def _expect_name_only(config: SettingConfig) -> None:
         )
 
 
-def _arrays(buffer: ReplayBuffer, setting: str, config: TrainConfig) -> TrainingArrays:
+def _arrays(buffer: ReplayBuffer, setting: Setting, config: TrainConfig) -> TrainingArrays:
+    """Training episodes of the installed version of `setting`, of one executor unless a mixture is asked for."""
+    narrow = Narrower(setting_version=setting.version)
     if config.from_executor is not None:
-        return buffer.tensors(setting, mixed_executors=config.mix_executors, executor=config.from_executor)
+        narrow["executor"] = config.from_executor
     try:
-        return buffer.tensors(setting, mixed_executors=config.mix_executors)
+        return buffer.tensors(setting.name, mixed_executors=config.mix_executors, **narrow)
     except UnusableBuffer as problem:
-        if "executor" not in str(problem):
+        if "the mixture" not in str(problem):
             raise
-        raise UnusableBuffer(
-            f"{problem} Choose one with from_executor=..., or ask for the mixture with mix_executors=true"
-        ) from problem
+        raise UnusableBuffer(f"{problem}: from_executor=..., or mix_executors=true") from problem
 
 
 def train(config: TrainConfig) -> Training:
@@ -91,7 +93,7 @@ def train(config: TrainConfig) -> Training:
     learner = awr_config(config.method)
     setting = open_setting(config.setting.name)
     buffer = ReplayBuffer(config.buffer)
-    arrays = _arrays(buffer, setting.name, config)
+    arrays = _arrays(buffer, setting, config)
     if arrays.feature_schema_id != setting.schema.id:
         raise SchemaMismatch(
             f"{config.buffer}: episodes have feature schema {arrays.feature_schema_id}, this installation's "
