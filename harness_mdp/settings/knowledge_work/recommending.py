@@ -23,7 +23,8 @@ __all__ = ["names_owner", "options_named"]
 _PLAIN = frozenset(
     re.findall(
         r"\w+",
-        """a action advise an and be best but clear clearly course decided decision do following for go hence here immediately is
+        """a action advise an and be best but clear clearly course decided decision do following for go hence here
+    immediately is
     it must next now of on option our ours propose recommend recommendation recommended right shall should so
     step team that the then therefore this thus to us we will with""",
     )
@@ -36,7 +37,10 @@ _OWNING = frozenset(
     owner ownership owns person recommendation responsible shall should that the this to who will with""",
     )
 )
-_REASON = r"\b(?:because|since|given|due to|based on|according to|in line with|as(?= (?:the|its|there|it|this|our|required|\w+ (?:of|is|are))\b))\b"
+_REASON = (
+    r"\b(?:because|since|given|due to|based on|according to|in line with"
+    r"|as(?= (?:the|its|there|it|this|our|required|\w+ (?:of|is|are))\b))\b"
+)
 """Not `as a last resort`, `as soon as`, `as if`."""
 _CONDITION = re.compile(r"\b(?:if|unless|until|when|once|but|provided|except)\b", re.IGNORECASE)
 _LEADING = re.compile(rf"^\s*({_REASON}.*?),\s+", re.IGNORECASE)
