@@ -48,7 +48,7 @@ def grade(
     answer, supporting, rivals = str(sealed["answer"]), _strings(sealed["supporting"]), _strings(sealed["rivals"])
     texts = {str(each["id"]): str(each["text"]) for each in documents}
     titles = [str(each["title"]) for each in documents if each["id"] in supporting]
-    sentences = [line for name in supporting for line in re.split(r"(?<=\.)\s+", texts[name])]
+    sentences = [line for name in supporting for line in re.split(r"(?<=\.)\s+", texts.get(name, ""))]
     said = _ID.sub(" ", draft.answer)
     right = says_only(said, answer, question=question, rivals=rivals, phrases=(*_NEUTRAL, *titles, *sentences))
     cited = set(draft.citations)
