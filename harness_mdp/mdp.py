@@ -3,6 +3,9 @@
 `State = fold(events)`: the state is never stored, it is rebuilt from the typed events by `advance`, which
 is the same code online, in import and in verification. Nothing here knows a setting's content, an executor
 or a file; nothing sealed can reach a state, because no event has a field for it.
+
+Longer than other modules on purpose: it is the one place where all records live, and half of it is their fields'
+docstrings.
 """
 
 from __future__ import annotations
