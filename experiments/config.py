@@ -300,9 +300,9 @@ class ScoreConfig:
 
     buffer: str = MISSING
     """Folder of the Delta table."""
+    maturity: MaturityPresetConfig = field(default_factory=MaturityPresetConfig)
     settings: list[str] = field(default_factory=list[str])
     """MODULE:CLASS of settings in the buffer that are neither ours nor registered."""
-    maturity: MaturityPresetConfig = field(default_factory=MaturityPresetConfig)
 
 
 @dataclass
