@@ -102,8 +102,8 @@ def record(workload: Workload, folder: Path) -> tuple[dict[str, dict[str, Any]],
     config = workload.config("http://127.0.0.1:9/v1", folder / "unused")  # only its fingerprint is asked for
     tasks = load_tasks(config.setting, config.split_by)
     plain = replace(config.executor, cache=False)
-    named = make_executor(plain, tasks, folder / "unused", AT_ONCE).fingerprint
-    recorder = _Recorder(make_executor(SimulatedConfig(), tasks, folder / "unused", AT_ONCE), named)
+    named = make_executor(plain, tasks, AT_ONCE).fingerprint
+    recorder = _Recorder(make_executor(SimulatedConfig(), tasks, AT_ONCE), named)
     policy = make_policy(config.policy, tasks.setting)
     plans = [
         EpisodePlan(
