@@ -98,7 +98,9 @@ def evaluation_arms(names: Sequence[str], setting_tasks: TaskSet) -> tuple[Arm, 
             if any(other.seed == manifest.seed for _, other in arm.manifests):
                 raise ConfigError(f"{name} and {arm.manifests[0][0]} are the same learner with the same training seed")
         else:
-            label = policy.name if policy.name not in arms else f"{policy.name} ({Path(name).name})"
+            # The shortest label that is still free: method, method and folder, method and path.
+            labels = (policy.name, f"{policy.name} ({Path(name).name})", f"{policy.name} ({name})")
+            label = next(label for label in labels if label not in arms)
             arm = Arm(label, ())
             keys[key] = label
         arms[arm.name] = replace(arm, members=(*arm.members, policy), manifests=(*arm.manifests, (name, manifest)))

@@ -10,7 +10,9 @@ import pytest
 
 from buffers import ReplayBuffer
 from experiments.config import PortfolioPolicyConfig, SettingConfig, SimulatedConfig, StudyConfig
+from experiments.evaluation import evaluation_arms
 from experiments.study import run_study
+from experiments.tasks import load_tasks
 from harness_mdp.errors import ConfigError
 from tests.commands import command
 from tests.loopback import Loopback, failure
@@ -90,6 +92,23 @@ def test_two_copies_of_a_controller_are_not_two_training_seeds(place: Path, tmp_
         "harness_mdp.evaluate", *SETTING, f"buffer={place}/buffer", f"policies=[base,{place}/bc,{tmp_path}/copy]"
     )
     assert "same training seed" in err
+
+
+def test_learners_whose_folders_share_a_name_stay_apart(place: Path, tmp_path: Path) -> None:
+    folders: list[str] = []
+    for beta in (0.1, 0.2, 0.3):
+        folders.append(f"{tmp_path}/{beta}/aw")
+        command(
+            "harness_mdp.train",
+            "setting=planning",
+            f"buffer={place}/buffer",
+            "mix_executors=true",
+            f"method.beta={beta}",
+            f"out={folders[-1]}",
+        )
+    tasks = load_tasks(SettingConfig(name="planning", tasks=20))
+    arms = evaluation_arms(["base", *folders], tasks)
+    assert [arm.name for arm in arms] == ["base", "aw", "aw (aw)", f"aw ({folders[2]})"]
 
 
 def test_a_limit_in_an_evaluation_ends_it_cleanly_without_a_table(place: Path, tmp_path: Path) -> None:
