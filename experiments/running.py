@@ -21,7 +21,7 @@ from harness_mdp.runner import EpisodePlan, Failure, run_episodes
 from harness_mdp.scoring.maturity import MaturityConfig, score_episode
 from harness_mdp.scoring.rubric import Scorer
 
-__all__ = ["Outcome", "Run", "expect_runnable", "finished", "run_plans"]
+__all__ = ["Outcome", "Run", "expect_runnable", "expect_seed", "finished", "run_plans"]
 
 
 SHOWN_REASONS = 3
@@ -46,6 +46,16 @@ class Outcome:
     """The most frequent reasons of infra_missing, most frequent first, each with its count."""
 
 
+def expect_seed(seed: int) -> None:
+    """A seed that a column of the buffer can hold.
+
+    Raises:
+        ConfigError: it cannot.
+    """
+    if not 0 <= seed < 2**63:
+        raise ConfigError(f"seed={seed}; expected 0 to 2^63 - 1")
+
+
 def expect_runnable(*, rollouts: int, concurrency: int, seed: int, limits: LimitsConfig) -> None:
     """Numbers that every run of episodes shares.
 
@@ -55,8 +65,7 @@ def expect_runnable(*, rollouts: int, concurrency: int, seed: int, limits: Limit
     for name, value in (("rollouts", rollouts), ("concurrency", concurrency)):
         if value < 1:
             raise ConfigError(f"{name}={value}; expected at least 1")
-    if not 0 <= seed < 2**63:
-        raise ConfigError(f"seed={seed}; expected 0 to 2^63 - 1")
+    expect_seed(seed)
     for name, limit in (("tokens", limits.tokens), ("usd", limits.usd)):
         if limit is not None and limit <= 0:
             raise ConfigError(f"limits.{name}={limit}; expected more than 0, or null for no limit")

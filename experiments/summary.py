@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from buffers import ReplayBuffer
+from controllers.advantages import measure_slack
 from harness_mdp.mdp import ACTIONS, EvalStatus
 
 __all__ = ["BufferSummary", "summarise"]
@@ -25,7 +26,7 @@ class BufferSummary:
     mean_return: float
     """Tasks weigh equally."""
     slack: float | None
-    """Mean over tasks of best minus mean return; None when no task has two episodes."""
+    """As training measures it (`measure_slack`); None when no task has two episodes."""
     mean_steps: float
     tokens: int
     cost_usd: float | None
@@ -41,10 +42,8 @@ def summarise(buffer: ReplayBuffer, ids: Collection[str]) -> BufferSummary | Non
     rows = buffer.read(columns, episode_id=list(ids)).rename({"steps.action": "action", "steps.mask": "mask"})
     if rows.is_empty():
         return None
-    per_task = rows.group_by("task_hash").agg(
-        pl.col("return").mean().alias("mean"), pl.col("return").max().alias("best"), pl.len().alias("n")
-    )
-    several = per_task.filter(pl.col("n") > 1)
+    per_task = rows.group_by("task_hash").agg(pl.col("return").mean().alias("mean"))
+    slack = measure_slack(rows["return"].to_numpy(), rows["task_hash"].rank("dense").to_numpy().astype(np.int64))
     status = rows["eval_status"]
     return BufferSummary(
         episodes=len(rows),
@@ -52,7 +51,7 @@ def summarise(buffer: ReplayBuffer, ids: Collection[str]) -> BufferSummary | Non
         scored=int((status == EvalStatus.SCORED.value).sum()),
         invalid=int((status == EvalStatus.INVALID.value).sum()),
         mean_return=float(per_task["mean"].to_numpy().mean()),
-        slack=float((several["best"] - several["mean"]).to_numpy().mean()) if len(several) else None,
+        slack=slack.slack if slack.n_single < slack.n_tasks else None,
         mean_steps=float(rows["action"].list.len().to_numpy().mean()),
         tokens=int(rows["tokens"].sum()),
         cost_usd=None if rows["cost_usd"].null_count() else float(rows["cost_usd"].sum()),

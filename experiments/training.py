@@ -14,6 +14,7 @@ from controllers.training import ModelPlan as Plan
 from controllers.training import TrainMetrics, step_weights, train_many
 from experiments.config import MethodConfig, SettingConfig, TrainConfig
 from experiments.members import member
+from experiments.running import expect_seed
 from harness_mdp.errors import ConfigError, SchemaMismatch, UnusableBuffer
 from harness_mdp.settings import open_setting
 from harness_mdp.settings.protocol import Setting
@@ -87,8 +88,7 @@ def train(config: TrainConfig) -> Training:
         ConfigError, InputError: by name.
     """
     _expect_name_only(config.setting)
-    if not 0 <= config.seed < 2**63:
-        raise ConfigError(f"seed is {config.seed}; expected 0 to 2^63 - 1")
+    expect_seed(config.seed)
     out = check_target(config.out)
     learner = awr_config(config.method)
     setting = open_setting(config.setting.name)

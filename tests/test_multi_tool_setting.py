@@ -11,7 +11,7 @@ import pytest
 
 from harness_mdp.errors import ConfigError
 from harness_mdp.executors.protocol import Completion, DrawKey, Purpose, Request
-from harness_mdp.executors.simulated import estimate_tokens
+from harness_mdp.executors.reply import estimated_tokens
 from harness_mdp.mdp import Action, Event, advance, legal_mask, start
 from harness_mdp.settings.acting import act
 from harness_mdp.settings.multi_tool import MultiTool
@@ -193,7 +193,7 @@ def test_prompts_are_short():
         task, calls, reference = solved(identity)
         many = [(TOOL, call) for call in calls] + [(TOOL, "calculator: 1 / 0")] * (7 - len(calls))
         *_, prompts, _ = play(task, OBSERVE, OBSERVE, OBSERVE, *many, (DRAFT, reference), (CHECK, "OK"))
-        assert max(map(estimate_tokens, prompts)) < 900
+        assert max(estimated_tokens(len(prompt)) for prompt in prompts) < 900
 
 
 def test_tool_first_calls_until_nothing_new_comes_then_drafts():

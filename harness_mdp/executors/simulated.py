@@ -13,20 +13,16 @@ from collections.abc import Mapping
 import numpy as np
 
 from harness_mdp.executors.protocol import Completion, Purpose, Request
+from harness_mdp.executors.reply import estimated_tokens
 from harness_mdp.executors.skill import SkillProfile
 from harness_mdp.hashing import generator
 from harness_mdp.settings.prompts import bracketed_ids, read_sections
 from harness_mdp.settings.slots import Slot, SlottedText
 from harness_mdp.settings.tasks import Answer
 
-__all__ = ["SimulatedExecutor", "estimate_tokens"]
+__all__ = ["SimulatedExecutor"]
 
 GARBLED = "I am sorry, I would need more information to do that."
-
-
-def estimate_tokens(text: str) -> int:
-    """About four characters a token, rounded up: what a report calls tokens where no server counted them."""
-    return math.ceil(len(text) / 4)
 
 
 class SimulatedExecutor:
@@ -58,8 +54,8 @@ class SimulatedExecutor:
         text = self._reply(request)
         return Completion(
             text=text,
-            prompt_tokens=sum(estimate_tokens(message.content) for message in request.messages),
-            completion_tokens=estimate_tokens(text),
+            prompt_tokens=sum(estimated_tokens(len(message.content)) for message in request.messages),
+            completion_tokens=estimated_tokens(len(text)),
             cost_usd=0.0,
             seconds=0.0,
             finish_reason="stop",
