@@ -23,6 +23,7 @@ from experiments.running import Outcome, Run, expect_runnable, run_plans
 from experiments.tasks import TaskSet, load_tasks
 from harness_mdp.errors import ConfigError
 from harness_mdp.executors.protocol import Executor
+from harness_mdp.hashing import Json
 from harness_mdp.mdp import Policy
 from harness_mdp.runner import EpisodePlan
 
@@ -236,7 +237,7 @@ def evaluate(config: EvaluateConfig, *, quiet: bool = False) -> Evaluation:
     ready = _prepare(config)
     run = ready.run
     name = run.plans[0].run
-    outcome = run_plans(run, lambda: record_run(run.buffer, name, config), quiet=quiet)
+    outcome = run_plans(run, lambda: record_run(run.buffer, name, config, _recorded(ready)), quiet=quiet)
     return Evaluation(
         outcome=outcome,
         run=name,
@@ -246,6 +247,35 @@ def evaluate(config: EvaluateConfig, *, quiet: bool = False) -> Evaluation:
         learners=tuple(arm.name for arm in ready.arms if arm.learned),
         episodes=_episodes(ready),
     )
+
+
+def _recorded(ready: _Prepared) -> dict[str, Json]:
+    """What the manifest says of the plan, so that the comparison can be made again from the buffer alone."""
+    first = ready.run.plans[0]
+    rollouts: dict[tuple[str, int], set[int]] = {}
+    for owner, plan in zip(ready.owners, ready.run.plans, strict=True):
+        rollouts.setdefault(owner, set()).add(plan.rollout)
+    return {
+        "setting": first.setting.name,
+        "setting_version": first.setting.version,
+        "executor": first.executor,
+        "seed": first.seed,
+        "horizon": first.horizon,
+        "token_budget": first.budgets.tokens,
+        "usd_budget": first.budgets.usd,
+        "tasks": sorted({(plan.task.id, plan.task.hash) for plan in ready.run.plans}),
+        "arms": [
+            {
+                "name": arm.name,
+                "learner": learner_key(arm.manifests[0][1]) if arm.learned else None,
+                "members": [
+                    {"policy_fingerprint": policy.fingerprint, "rollouts": sorted(rollouts[arm.name, index])}
+                    for index, policy in enumerate(arm.members)
+                ],
+            }
+            for arm in ready.arms
+        ],
+    }
 
 
 RULE = "check_revise"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from buffers import ReplayBuffer
 from experiments.config import CollectConfig, EvaluateConfig
 from harness_mdp.hashing import Json, digest
 
-__all__ = ["record_run", "run_name", "without_credentials"]
+__all__ = ["git_commit", "record_run", "run_name", "without_credentials"]
 
 _NOT_THE_WORK = ("buffer", "out", "concurrency", "dry_run", "limits", "maturity", "events")
 """Keys that do not change which episodes there are."""
@@ -30,9 +31,14 @@ def run_name(phase: str, config: CollectConfig | EvaluateConfig) -> str:
     return f"{phase}-{digest(values, 8)}"
 
 
-def record_run(buffer: ReplayBuffer, run: str, config: CollectConfig | EvaluateConfig) -> None:
-    """Write the run's manifest beside the episodes: configuration as passed and as resolved, versions, commit."""
-    resolved = {"config": asdict(config), "git_commit": _commit()}
+def record_run(
+    buffer: ReplayBuffer, run: str, config: CollectConfig | EvaluateConfig, plan: Mapping[str, Json] | None = None
+) -> None:
+    """Write the run's manifest beside the episodes: configuration as passed and as resolved, versions, commit.
+
+    `plan` says which episodes an evaluation is made of, since an episode keeps the run that first made it.
+    """
+    resolved = {"config": asdict(config), "git_commit": git_commit()} | ({"plan": plan} if plan else {})
     buffer.harness.write_run(run, passed=without_credentials(sys.argv[1:]), resolved=without_credentials(resolved))
 
 
@@ -49,7 +55,8 @@ def without_credentials(value: Json) -> Json:
             return value
 
 
-def _commit() -> str | None:
+def git_commit() -> str | None:
+    """Commit of the checkout that this code runs from; None outside of one."""
     here = Path(__file__).parent
     try:
         done = subprocess.run(
