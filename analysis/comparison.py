@@ -58,7 +58,7 @@ class Comparison:
     ci_low ci_high p p_holm n_tasks n_episodes n_invalid n_infra_missing degenerate note manifest`. `mean` weighs
     tasks equally; `delta` = `mean` - `reference_mean`, the reference on the same pairs; the reference's own row has
     NaN from `delta` to `p_holm`. `p_holm` is over the settings, for each (arm, outcome). `degenerate` says that an
-    interval is a point or ends where the values' range does, and `note` which and why."""
+    end of an interval rests on how often tasks could differ instead of on their spread, and `note` which and why."""
     events: pd.DataFrame
     """Maturity events as rates among applicable episodes: `setting arm event rate rate_low rate_high
     reference_rate delta ci_low ci_high n_tasks n_applicable n_applicable_reference degenerate note`; empty without

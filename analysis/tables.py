@@ -113,7 +113,7 @@ class EventTable:
             return
         yield self._table(compact=True)
         if any(row["note"] for row in _rows(self.comparison.events)):
-            yield Text("* An interval here is a point, or ends where a rate's range does.")
+            yield Text("* An end of an interval here rests on how often tasks could differ, not on their spread.")
 
     def _table(self, *, compact: bool) -> Table:
         comparison, between = self.comparison, "\n" if compact else " "
