@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import cast
 
 import pandas as pd
@@ -10,7 +11,7 @@ import polars as pl
 from harness_mdp.errors import ConfigError, InputError
 from harness_mdp.mdp import EvalStatus
 
-__all__ = ["INFRA_MISSING", "MANIFEST_COLUMNS", "PAIR", "Frame", "evaluation_frame", "with_missing"]
+__all__ = ["INFRA_MISSING", "MANIFEST_COLUMNS", "PAIR", "Frame", "evaluation_frame", "planned_episodes"]
 
 Frame = pd.DataFrame | pl.DataFrame
 
@@ -85,20 +86,21 @@ def evaluation_frame(episodes: Frame, *, preset: str = "paper") -> pl.DataFrame:
     return frame
 
 
-def with_missing(episodes: Frame, planned: Frame) -> pl.DataFrame:
-    """`episodes` and, for every planned one that is not among them, a row with status `infra_missing`.
+def planned_episodes(planned: Frame, episodes: Frame, on: Sequence[str] = ("episode_id",)) -> pl.DataFrame:
+    """Every planned episode, in order: the finished one where there is one, else with status `infra_missing`.
 
-    A buffer holds finished episodes only; the plan of an evaluation says what else should be there.
+    A buffer holds finished episodes only; the plan of an evaluation says what else should be there, and which arm
+    each belongs to.
 
     Args:
-        episodes: finished episodes with `arm`, `task_id`, `rollout` (and `setting`).
-        planned: all of them, one row each, with at least those columns and the manifest columns.
+        planned: one row an episode, with `on` and what the plan says of it; this wins where `episodes` says it too.
+        episodes: finished episodes, distinct in `on`.
+        on: columns that tell which is which.
     """
-    found, plan = _polars(episodes), _polars(planned)
-    keys = [name for name in ("setting", "arm", *PAIR) if name in plan.columns]
-    absent = plan.join(found, on=keys, how="anti").with_columns(eval_status=pl.lit(INFRA_MISSING))
-    absent = absent.select(name for name in absent.columns if name in found.columns)
-    return pl.concat([found, absent], how="diagonal_relaxed")
+    plan, found = _polars(planned), _polars(episodes)
+    told = [name for name in found.columns if name not in plan.columns or name in on]
+    joined = plan.join(found.select(told), on=list(on), how="left", maintain_order="left")
+    return joined.with_columns(pl.col("eval_status").fill_null(INFRA_MISSING))
 
 
 def _polars(frame: Frame) -> pl.DataFrame:
@@ -107,8 +109,6 @@ def _polars(frame: Frame) -> pl.DataFrame:
 
 def _maturity(table: pl.DataFrame, preset: str) -> pl.Expr:
     if f"maturity_{preset}" in table.columns:  # as `episodes_df()` has it
-        return pl.col(f"maturity_{preset}").cast(pl.Float64).fill_nan(None).alias("maturity")
-    if f"maturity_{preset}" in table.columns:
         return pl.col(f"maturity_{preset}").cast(pl.Float64).fill_nan(None).alias("maturity")
     if "maturity" not in table.columns or table.schema["maturity"] == pl.Null:
         return pl.lit(None, pl.Float64).alias("maturity")

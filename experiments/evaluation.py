@@ -10,6 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from analysis.comparison import Comparison, compare
+from analysis.frame import planned_episodes
 from analysis.verdict import Verdict, verdicts
 from buffers import ReplayBuffer
 from controllers.manifest import learner_key
@@ -336,6 +337,4 @@ def _episodes(ready: _Prepared) -> pl.DataFrame:
         }
     )
     found = ready.run.buffer.episodes_df(episode_id=planned["episode_id"].unique().to_list())
-    keep = [c for c in found.columns if c not in planned.columns or c == "episode_id"]
-    joined = planned.join(found.select(keep), on="episode_id", how="left")
-    return joined.with_columns(pl.col("eval_status").fill_null("infra_missing"))
+    return planned_episodes(planned, found)

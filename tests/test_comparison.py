@@ -9,7 +9,7 @@ import pytest
 from pandas.testing import assert_frame_equal
 
 from analysis.comparison import compare
-from analysis.frame import with_missing
+from analysis.frame import planned_episodes
 from harness_mdp.errors import ConfigError, InputError, UnusableBuffer
 from tests.arms import frame, rows, verdicts
 
@@ -147,12 +147,14 @@ def test_more_than_five_percent_missing_is_refused():
 
 def test_missing_rows_can_be_added_from_the_plan():
     done = frame(rows("base"), rows("aw", 0.1))
-    planned = done.select("setting", "arm", "task_id", "task_hash", "rollout", "executor", "seed", "horizon")
+    planned = done.select(
+        "episode_id", "setting", "arm", "task_id", "task_hash", "rollout", "executor", "seed", "horizon"
+    )
     partly = done.filter(~((pl.col("arm") == "aw") & (pl.col("task_id") == "t00") & (pl.col("rollout") == 0)))
-    result = compare(with_missing(partly, planned), draws=100)
+    result = compare(planned_episodes(planned, partly), draws=100)
     assert row(result, "aw")["n_infra_missing"] == 1
     assert row(result, "aw")["delta"] == pytest.approx(0.1)
-    assert with_missing(done, planned).equals(done)
+    assert planned_episodes(planned, done).select(done.columns).equals(done)
 
 
 def test_missing_rows_need_to_name_only_their_pair():
