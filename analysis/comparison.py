@@ -80,6 +80,7 @@ def compare(
     reference: str = "base",
     *,
     arms: Sequence[str] | None = None,
+    outcomes: Sequence[str] = ("quality", "maturity"),
     preset: str = "paper",
     level: float = 0.95,
     draws: int = 10_000,
@@ -91,6 +92,7 @@ def compare(
         episodes: one row an episode, see `analysis.frame.evaluation_frame`.
         reference: the arm that differences are taken to.
         arms: which, in which order; all, in order of appearance, if None. The reference comes first.
+        outcomes: names of `OUTCOMES`; without `maturity` there are no event rates either.
         preset: maturity preset.
         level: of the intervals.
         draws: resamples of tasks.
@@ -122,9 +124,9 @@ def compare(
             raise ConfigError(f"setting {setting} has no episodes of the reference arm {reference}")
         matched = match(table, [arm for arm in order if arm in here], reference)
         for outcome in OUTCOMES:
-            if table[outcome.column].is_not_null().any():
+            if outcome.name in outcomes and table[outcome.column].is_not_null().any():
                 rows += [{"setting": setting} | estimator.outcome_row(arm, outcome, reference) for arm in matched]
-        for arm in matched:
+        for arm in matched if "maturity" in outcomes else ():
             events += [{"setting": setting} | row for row in estimator.event_rows(arm, reference)]
     result = pd.DataFrame(rows)
     for _, family in result.groupby(["arm", "outcome"], sort=False):

@@ -169,7 +169,7 @@ def _intervals(values: Floats, counts: Floats, *, tail: float, support: tuple[fl
         low = low if np.isfinite(low) else -_bound_by_frequency(-row, -support[0], tail)
         high = high if np.isfinite(high) else _bound_by_frequency(row, support[1], tail)
         # Linearised rates may lie outside the support, their mean never does.
-        found.append(Interval(at, min(max(low, support[0]), at), max(min(high, support[1]), at), degeneracy))
+        found.append(Interval(at, min(max(support[0], low), at), max(min(support[1], high), at), degeneracy))
     return found
 
 

@@ -12,7 +12,7 @@ import polars as pl
 from analysis.comparison import compare
 from harness_mdp.errors import ConfigError
 
-__all__ = ["Judgement", "Verdict", "verdicts"]
+__all__ = ["Judgement", "Verdict", "judge", "verdicts"]
 
 
 class Judgement(StrEnum):
@@ -21,6 +21,11 @@ class Judgement(StrEnum):
     BETTER = "better"
     WORSE = "worse"
     UNDECIDED = "undecided"
+
+
+def judge(low: float, high: float) -> Judgement:
+    """What an interval of a difference says: it lies above 0, below 0, or around it."""
+    return Judgement.BETTER if low > 0 else Judgement.WORSE if high < 0 else Judgement.UNDECIDED
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,7 @@ def verdicts(
     found: list[Verdict] = []
     for row in quality.iter_rows(named=True):
         low, high = float(row["ci_low"]), float(row["ci_high"])
-        judgement = Judgement.BETTER if low > 0 else Judgement.WORSE if high < 0 else Judgement.UNDECIDED
-        found.append(Verdict(str(row["setting"]), str(row["arm"]), rule, float(row["delta"]), low, high, judgement))
+        found.append(
+            Verdict(str(row["setting"]), str(row["arm"]), rule, float(row["delta"]), low, high, judge(low, high))
+        )
     return tuple(found)
