@@ -9,7 +9,7 @@ from typing import cast
 from harness_mdp.errors import ConfigError
 from harness_mdp.settings.protocol import Setting
 
-__all__ = ["SETTINGS", "open_setting"]
+__all__ = ["PROVING_GROUNDS", "SETTINGS", "open_setting"]
 
 SETTINGS: dict[str, str] = {
     "coding": "harness_mdp.settings.coding:Coding",
@@ -22,6 +22,12 @@ SETTINGS: dict[str, str] = {
     "tau_retail": "harness_mdp.settings.tau_retail:TauRetail",
 }
 """Name -> `module:class`; the class is made without arguments."""
+
+PROVING_GROUNDS: dict[str, str] = {"tabular": "harness_mdp.settings.tabular:Tabular"}
+"""Settings with known transitions, on which learners and estimators are proved. They open like any other, but say
+nothing about agents: so they are in no table of results and not held to what real tools owe."""
+
+_OURS = {**SETTINGS, **PROVING_GROUNDS}
 
 
 ENTRY_POINTS = "harness_mdp.settings"
@@ -43,15 +49,15 @@ def open_setting(name: str) -> Setting:
     if name in _OPENED:
         return _OPENED[name]()
     registered = {point.name: point.value for point in entry_points(group=ENTRY_POINTS)}
-    place = name if ":" in name else SETTINGS.get(name) or registered.get(name)
+    place = name if ":" in name else _OURS.get(name) or registered.get(name)
     if place is None:
-        known = ", ".join(sorted({*SETTINGS, *registered}))
+        known = ", ".join(sorted({*_OURS, *registered}))
         raise ConfigError(f"unknown setting {name!r}; expected one of {known}, or MODULE:CLASS")
     module, _, cls = place.partition(":")
     try:
         made = cast("type[Setting]", getattr(import_module(module), cls))
         setting = made()
-        if name == place and setting.name not in SETTINGS:
+        if name == place and setting.name not in _OURS:
             _OPENED[setting.name] = made
         return setting
     except (ImportError, AttributeError, TypeError, ValueError) as problem:

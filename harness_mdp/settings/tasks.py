@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from harness_mdp.errors import ConfigError
+from harness_mdp.executors.skill import SkillProfile
 from harness_mdp.hashing import Json, digest, generator
 from harness_mdp.settings.slots import SlottedText
 
@@ -62,6 +63,8 @@ class Answer:
     tool_calls: tuple[str, ...] = ()
     """Right tool calls, in order, as replies to a tool prompt (settings whose executor chooses tools)."""
     wrong_tool_calls: tuple[str, ...] = ()
+    skill: SkillProfile | None = None
+    """How often it goes wrong on this task, where the setting has known chances; None: as its own profile says."""
 
 
 @dataclass(frozen=True)
