@@ -57,8 +57,8 @@ def maturity_and_quality(sources: Sources, config: MaturityConfig = _STRICT) -> 
         episodes = judged(open_buffers(sources), episodes, config)
     if column not in episodes.columns:
         raise ConfigError(
-            f"the episodes have no column {column}; expected the columns of a buffer's episodes_df(), for episodes that "
-            "were stored with their maturity"
+            f"the episodes have no column {column}; expected the columns of a buffer's episodes_df(), for episodes "
+            "that were stored with their maturity"
         )
     if "setting" not in episodes.columns:
         episodes = episodes.with_columns(setting=pl.lit(""))
