@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, cast, overload
 
 import pyarrow as pa
 
+from buffers.card import card_of
 from buffers.columns import column_frame, leaf
 from buffers.files import bytes_of_data, file_names, local_files, read, read_batches
 from buffers.location import Location, named_errors, require_path, require_writable
 from buffers.log import log_exists, prepare_log
-from buffers.rows import decode_text, to_episode, to_table
+from buffers.rows import to_episode, to_table
 from buffers.schema import SCHEMA
 from buffers.side import HarnessFolder
 from buffers.table import EpisodeTable
@@ -106,6 +107,11 @@ class ReplayBuffer:
         return HarnessFolder(self._where.local / "_harness")
 
     @property
+    def has_harness(self) -> bool:
+        """Whether `harness` has a place: not for a URI without a local `side` folder."""
+        return self._side is not None or self._where.local is not None
+
+    @property
     def exists(self) -> bool:
         """Whether the table has been made."""
         return log_exists(self._where)
@@ -165,13 +171,8 @@ class ReplayBuffer:
         )
 
     def write_card(self, *, licences: Mapping[str, str], simulated: bool) -> Path:
-        """Writes the dataset card with the counts and executors of now (see `HarnessFolder.write_card`)."""
-        counts = [
-            {"setting": s, "phase": p, "split": d, "eval_status": e, "episodes": n}
-            for (s, p, d, e), n in self.stats.counts.items()
-        ]
-        executors = [decode_text(name) for name in self._read(("executor",), Where())["executor"].unique().to_pylist()]
-        return self.harness.write_card(counts=counts, executors=executors, licences=licences, simulated=simulated)
+        """Writes the dataset card of all episodes there are now (see `card_of`); licences named before stay."""
+        return self.harness.write_card(card_of(self, licences=licences, simulated=simulated))
 
     def compact(self) -> None:
         """Merges the files of many small commits; every episode and `_harness/` stay."""
@@ -313,6 +314,10 @@ class ReplayBuffer:
             return 0
         rows = self._read(MATURITY_LEAVES, Where(episode_id=missing))
         return self.harness.rescores.add(judge_rows(rows, config, open_setting), config)
+
+    def rows(self, **where: Unpack[Where]) -> pa.Table:
+        """The episodes as stored, all columns of `SCHEMA`, in memory at once, in stored order."""
+        return self._read(SCHEMA.names, where).select(SCHEMA.names)
 
     def episodes(self, *, batch: int = 256, **where: Unpack[Where]) -> Iterator[Episode]:
         """Episodes as they were appended, bit for bit, `batch` of them in memory at a time; in stored order."""

@@ -15,6 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from platform import python_version
 
+from buffers.card_text import card_text
 from buffers.location import named_errors
 from buffers.rescores import Rescores
 from harness_mdp.errors import InputError
@@ -147,29 +148,9 @@ class HarnessFolder:
 
     # -- dataset card ------------------------------------------------------------------------------------------
 
-    def write_card(
-        self,
-        *,
-        counts: Sequence[Mapping[str, Json]],
-        executors: Sequence[str],
-        licences: Mapping[str, str],
-        simulated: bool,
-    ) -> Path:
-        """Writes `card.json` and a README that says the same to a person.
-
-        Args:
-            counts: rows of setting, phase, split, eval_status, episodes (`ReplayBuffer.write_card` gives them).
-            executors: executor fingerprints that made the episodes.
-            licences: licence of the tasks by setting.
-            simulated: whether any executor is simulated.
-        """
-        card = {
-            "counts": [dict(row) for row in counts],
-            "executors": sorted(executors),
-            "licences": dict(licences),
-            "simulated": simulated,
-        }
-        _write_text(self.path / "README.md", _card_text(card))
+    def write_card(self, card: Mapping[str, Json]) -> Path:
+        """Writes `card.json` and a README that says the same to a person (`ReplayBuffer.write_card` makes the card)."""
+        _write_text(self.path / "README.md", card_text(card))
         return _write_json(self.path / "card.json", card)
 
     def card(self) -> Mapping[str, Json] | None:
@@ -178,27 +159,6 @@ class HarnessFolder:
         with named_errors(path, "be read"):
             there = path.exists()
         return _read_json(path) if there else None
-
-
-def _card_text(card: Mapping[str, Json]) -> str:
-    rows = [f"| {' | '.join(str(value) for value in row.values())} |" for row in card["counts"]]
-    return "\n".join(
-        [
-            "# Episodes of a frozen LLM agent",
-            "",
-            "A harness-mdp replay buffer: a Delta table, one row per finished episode.",
-            f"The executor is {'simulated' if card['simulated'] else 'a real model'}: {', '.join(card['executors'])}.",
-            "",
-            "| setting | phase | split | status | episodes |",
-            "|---|---|---|---|---:|",
-            *rows,
-            "",
-            "Licences of the tasks:",
-            "",
-            *(f"- {setting}: {licence}" for setting, licence in card["licences"].items()),
-            "",
-        ]
-    )
 
 
 def _storable(value: str | int) -> str | int:

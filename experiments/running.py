@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -13,7 +14,7 @@ from experiments.config import ExecutorConfig, LimitsConfig
 from experiments.executors import with_cache
 from experiments.progress import EpisodeProgress
 from experiments.tasks import TaskSet
-from harness_mdp.errors import ConfigError
+from harness_mdp.errors import ConfigError, InputError
 from harness_mdp.executors.limits import LimitedExecutor, SpendingLimit, SpendingLimitReached
 from harness_mdp.executors.protocol import Executor
 from harness_mdp.mdp import Episode
@@ -100,7 +101,7 @@ def run_plans(run: Run, record: Callable[[], None], *, quiet: bool = False) -> O
 
     The buffer is made, or found fit to be added to, before the first call is paid, and `record` is called then.
     Episodes are committed in batches, each whole or not at all; on any error what is finished is committed
-    before the error goes on. With nothing to run, nothing is written.
+    before the error goes on. With nothing to run, nothing is written but a dataset card that a kill left behind.
 
     Raises:
         InputError, UnusableBuffer: a place where no buffer can be, before anything is run.
@@ -110,6 +111,8 @@ def run_plans(run: Run, record: Callable[[], None], *, quiet: bool = False) -> O
     spent = finished(run.buffer, by_id)
     todo = [plan for identity, plan in by_id.items() if identity not in spent]
     if not todo:
+        with suppress(InputError):  # a finished buffer on read-only storage keeps the card it has
+            _write_card(run.buffer, run.tasks, run.executor)
         return Outcome(len(by_id), len(spent), 0, 0, None)
     run.buffer.prepare()
     record()
@@ -163,12 +166,9 @@ async def _run_missing(
 
 
 def _write_card(buffer: ReplayBuffer, tasks: TaskSet, executor: Executor) -> None:
-    """Bring the dataset card up to date; what earlier runs said of other settings stays."""
-    if not buffer.exists:
-        return
-    before = buffer.harness.card() or {}
-    licences = {**before.get("licences", {}), tasks.setting.name: tasks.store.licence}
-    buffer.write_card(licences=licences, simulated=executor.simulated or bool(before.get("simulated")))
+    """Bring the dataset card up to date; what earlier runs said of licences stays."""
+    if buffer.exists:
+        buffer.write_card(licences={tasks.setting.name: tasks.store.licence}, simulated=executor.simulated)
 
 
 def _attempt(failure: Failure) -> Attempt:

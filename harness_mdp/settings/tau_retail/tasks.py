@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness_mdp.errors import InputError
@@ -76,7 +76,7 @@ def store(base: Database, specs: Sequence[Spec], policy: str) -> TaskStore:
         answers[spec.id] = answer(
             base, spec.user_id, spec.instruction, spec.actions, spec.outputs, [item for part in seen for item in part]
         )
-    return TaskStore(tuple(tasks), sealed, answers, "MIT (sierra-research/tau-bench)")
+    return TaskStore(tuple(tasks), sealed, answers)
 
 
 def upstream_tasks(path: Path) -> TaskStore:
@@ -92,7 +92,8 @@ def upstream_tasks(path: Path) -> TaskStore:
     require_users(base, specs, file)
     policies = [folder / name for name in ("policy.md", "wiki.md") if (folder / name).is_file()]
     text = _read_text(policies[0]) if policies else OWN_POLICY
-    return store(base, [_labelled(base, spec) for spec in specs], text)
+    read = store(base, [_labelled(base, spec) for spec in specs], text)
+    return replace(read, licence="MIT (sierra-research/tau-bench)")
 
 
 def folder_of(path: Path) -> Path:
