@@ -13,6 +13,7 @@ from harness_mdp.scoring.maturity_config import MaturityEvent
 if TYPE_CHECKING:  # torch, pandas and d3rlpy are loaded by the command that needs them, not by printing
     from analysis.comparison import Comparison
     from analysis.verdict import Verdict
+    from buffers.export import Exported
     from buffers.verify import Report
     from experiments.collection import Collection, DryRun
     from experiments.config import (
@@ -25,6 +26,7 @@ if TYPE_CHECKING:  # torch, pandas and d3rlpy are loaded by the command that nee
         VerifyConfig,
     )
     from experiments.evaluation import Evaluation
+    from experiments.export_config import ExportConfig
     from experiments.running import Outcome
     from experiments.scoring import EventRate, Scoring
     from experiments.training import Training
@@ -34,6 +36,7 @@ __all__ = [
     "print_demo",
     "print_dry_run",
     "print_evaluation",
+    "print_export",
     "print_headline",
     "print_scoring",
     "print_study",
@@ -299,3 +302,18 @@ def print_verification(config: VerifyConfig, report: Report) -> None:
     _console().print(table, highlight=False)
     if len(report.mismatches) > SHOWN:
         _console().print(f"... and {len(report.mismatches) - SHOWN} more", highlight=False)
+
+
+def print_export(config: ExportConfig, exported: Exported) -> None:
+    """What was written where, and what was left out."""
+    missing = exported.infra_missing
+    kept = f"; {missing} infra_missing have no return and are not among them" if missing else ""
+    _facts(
+        [
+            ("buffer", f"{config.buffer} (version {exported.version})"),
+            ("exported", f"{exported.episodes} episodes, {exported.steps} steps{kept}"),
+            ("executor", "simulated, and no model" if exported.simulated else "no simulated one known"),
+            ("written", f"{exported.out} ({exported.format}), with a dataset card in README.md"),
+            *(("", note) for note in exported.notes),
+        ]
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from experiments import config
+from experiments.export_config import ExportConfig
 from experiments.maturity_keys import MaturityPresetConfig
 
 __all__ = ["SCHEMAS", "register_configs"]
@@ -13,6 +14,7 @@ SCHEMAS: dict[str, type] = {
     "evaluate_schema": config.EvaluateConfig,
     "score_schema": config.ScoreConfig,
     "verify_schema": config.VerifyConfig,
+    "export_schema": ExportConfig,
     "study_schema": config.StudyConfig,
     "demo_schema": config.DemoConfig,
     "paper_table_schema": config.PaperTableConfig,

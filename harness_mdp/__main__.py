@@ -15,6 +15,7 @@ COMMANDS = {
     "evaluate": ("harness_mdp.evaluate", "compare policies on identical tasks, rollouts and draws"),
     "verify": ("harness_mdp.verify", "fold every stored episode again, report what does not replay"),
     "score": ("harness_mdp.score", "score the maturity of stored episodes again, under other thresholds"),
+    "export": ("harness_mdp.export", "write episodes as Parquet tables, a Minari dataset or ATIF trajectories"),
     "study": ("experiments.study", "collect, train, evaluate: one cell, or a grid with -m"),
     "paper-table": ("experiments.paper_table", "every setting at the paper's size, beside the paper's figures"),
     "local-server": ("experiments.local_server", "serve SmolLM2-135M-Instruct on loopback (extra `local`)"),
