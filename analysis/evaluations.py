@@ -18,6 +18,7 @@ from buffers import ReplayBuffer
 from buffers.where import Narrower
 from harness_mdp.errors import ConfigError, InputError, SchemaMismatch, UnusableBuffer
 from harness_mdp.hashing import Json
+from harness_mdp.settings.scripts import SCRIPTS
 
 __all__ = ["Source", "Sources", "evaluation_episodes", "finished", "is_simulated", "open_buffers", "require_tasks"]
 
@@ -153,7 +154,9 @@ def _narrowed(table: pl.DataFrame, where: Narrower) -> pl.DataFrame:
 def _by_policy(buffer: ReplayBuffer, where: Narrower) -> pl.DataFrame:
     """Without a plan: what is there, and the attempts at evaluation episodes that never came to be."""
     found = buffer.episodes_df(phase="eval", **where)
-    table = found.with_columns(arm=pl.col("policy").cast(pl.String))
+    scripts = {name: at for at, name in enumerate(SCRIPTS)}
+    rank = pl.col("policy").replace_strict(scripts, default=len(scripts), return_dtype=pl.Int64)
+    table = found.sort("setting", rank, maintain_order=True).with_columns(arm=pl.col("policy").cast(pl.String))
     lost = buffer.infra_missing()
     attempts = {a.episode_id: a for a in buffer.harness.attempts() if a.run.startswith("eval") and a.episode_id in lost}
     if not attempts or where:
