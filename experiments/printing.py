@@ -12,6 +12,7 @@ from harness_mdp.scoring.maturity_config import MaturityEvent
 
 if TYPE_CHECKING:  # torch, pandas and d3rlpy are loaded by the command that needs them, not by printing
     from analysis.comparison import Comparison
+    from analysis.report import Page
     from analysis.verdict import Verdict
     from buffers.export import Exported
     from buffers.verify import Report
@@ -27,6 +28,7 @@ if TYPE_CHECKING:  # torch, pandas and d3rlpy are loaded by the command that nee
     )
     from experiments.evaluation import Evaluation
     from experiments.export_config import ExportConfig
+    from experiments.report_config import ReportConfig
     from experiments.running import Outcome
     from experiments.scoring import EventRate, Scoring
     from experiments.training import Training
@@ -38,6 +40,7 @@ __all__ = [
     "print_evaluation",
     "print_export",
     "print_headline",
+    "print_report",
     "print_scoring",
     "print_study",
     "print_training",
@@ -315,5 +318,18 @@ def print_export(config: ExportConfig, exported: Exported) -> None:
             ("executor", "simulated, and no model" if exported.simulated else "no simulated one known"),
             ("written", f"{exported.out} ({exported.format}), with a dataset card in README.md"),
             *(("", note) for note in exported.notes),
+        ]
+    )
+
+
+def print_report(config: ReportConfig, page: Page) -> None:
+    """The verdict, what takes from it, and where the page is."""
+    listed = f"{page.episodes:,} listed, {page.with_steps:,} can be opened step by step"
+    _facts(
+        [
+            ("verdict", page.headline + (" (simulated)" if page.simulated else "")),
+            *((caution.weight.value, caution.title) for caution in page.cautions),
+            ("episodes", listed),
+            ("report", f"{config.out} ({len(page.html.encode()) / 1e6:.1f} MB, no network needed)"),
         ]
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from experiments import config
 from experiments.export_config import ExportConfig
 from experiments.maturity_keys import MaturityPresetConfig
+from experiments.report_config import ReportConfig
 
 __all__ = ["SCHEMAS", "register_configs"]
 
@@ -15,6 +16,7 @@ SCHEMAS: dict[str, type] = {
     "score_schema": config.ScoreConfig,
     "verify_schema": config.VerifyConfig,
     "export_schema": ExportConfig,
+    "report_schema": ReportConfig,
     "study_schema": config.StudyConfig,
     "demo_schema": config.DemoConfig,
     "paper_table_schema": config.PaperTableConfig,

@@ -16,6 +16,7 @@ COMMANDS = {
     "verify": ("harness_mdp.verify", "fold every stored episode again, report what does not replay"),
     "score": ("harness_mdp.score", "score the maturity of stored episodes again, under other thresholds"),
     "export": ("harness_mdp.export", "write episodes as Parquet tables, a Minari dataset or ATIF trajectories"),
+    "report": ("harness_mdp.report", "a buffer as one page: did it help, where, at what cost, can I believe it"),
     "study": ("experiments.study", "collect, train, evaluate: one cell, or a grid with -m"),
     "paper-table": ("experiments.paper_table", "every setting at the paper's size, beside the paper's figures"),
     "local-server": ("experiments.local_server", "serve SmolLM2-135M-Instruct on loopback (extra `local`)"),

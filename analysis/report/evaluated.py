@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import cast
 
 import polars as pl
@@ -193,10 +194,16 @@ def _tasks(named: pl.DataFrame) -> list[tuple[str, str, str, int]]:
 
 
 def _learned(setting: str, arm: str) -> bool:
+    return arm != "random" and (scripts := _scripts(setting)) is not None and arm not in scripts
+
+
+@cache
+def _scripts(setting: str) -> frozenset[str] | None:
+    """None for a setting of somebody else: nothing tells its scripts from its controllers."""
     try:
-        return arm != "random" and arm not in open_setting(setting).scripts
-    except ConfigError:  # a setting of somebody else: nothing tells its scripts from its controllers
-        return False
+        return frozenset(open_setting(setting).scripts)
+    except ConfigError:
+        return None
 
 
 def _join(one: Evaluated, other: Evaluated) -> Evaluated | None:

@@ -125,7 +125,7 @@ def _family(
     frames = [each.episodes.with_columns(setting=pl.lit(each.label)) for each in members]
     for each, frame in zip(members, frames, strict=True):  # one by one first, so that the message can say which
         try:
-            compare(frame, each.arms[0], arms=each.arms, preset=preset, draws=1)
+            compare(frame, each.arms[0], arms=each.arms, outcomes=["quality"], preset=preset, draws=1)
         except HarnessError as error:
             where = f"{sources[each.source].path} (run {', '.join(each.runs)})"
             message = f"{where}, setting {each.setting}: {error}. runs=[NAME, ...] reports other runs only"

@@ -88,7 +88,7 @@ function pane(row, episode, parted) {
 }
 
 function scores(episode) {
-  const rubric = make("details", {}, make("summary", {}, `Rubric: ${episode.rubric.length} criteria`), make("ul", {}, episode.rubric.map(([name, score, weight]) => make("li", {}, `${name}: ${fixed(score)} (weight ${weight})`))));
+  const rubric = make("details", {}, make("summary", {}, `Rubric: ${episode.rubric.length} ${episode.rubric.length === 1 ? "criterion" : "criteria"}`), make("ul", {}, episode.rubric.map(([name, score, weight]) => make("li", {}, `${name}: ${fixed(score)} (weight ${weight})`))));
   const events = episode.events.filter(([, , applicable]) => applicable);
   const mature = make("details", {}, make("summary", {}, "Maturity events"), make("ul", {}, events.map(([preset, event, , fired]) => make("li", {}, `${event}: ${fired ? "fired" : "did not fire"} (${preset})`))));
   return make("div", {}, episode.rubric.length ? rubric : null, events.length ? mature : null);
@@ -116,7 +116,7 @@ function oneStep(step, index, episode, names, before) {
     make("span", { class: "when" }, `chosen with ${(100 * chance).toFixed(chance < 0.1 ? 1 : 0)} %`),
     step.status === "ok" ? null : make("span", { class: "bad" }, `${step.status}${step.error ? `: ${step.error}` : ""}`),
   );
-  return make("section", { class: "step", "aria-label": `step ${index + 1}` }, head, make("p", { class: "state" }, `Before it: ${stateText(step.state)}`), outcome(step, episode, before), choices(step, names));
+  return make("section", { class: "step", "aria-label": `step ${index + 1}` }, head, make("p", { class: "state" }, `Before it: ${stateText(step.state)}`), make("div", { class: "body" }, outcome(step, episode, before), choices(step, names)));
 }
 
 function stateText([version, evidence, fresh, problems, checked, tested, tokens, stalled]) {
@@ -195,7 +195,7 @@ function choices(step, names) {
     const marks = [index === step.action ? "chosen" : "", index === step.base ? "base would" : "", legal ? "" : "not legal"];
     return make("tr", { class: index === step.action ? "taken" : legal ? "" : "illegal" }, make("th", { scope: "row" }, action), make("td", {}, bar("bar", step.probs[index])), make("td", { class: "number" }, `${(100 * step.probs[index]).toFixed(1)} %`), make("td", {}, marks.filter(Boolean).join(", ")));
   });
-  const probs = make("details", {}, make("summary", {}, "Legal actions and probabilities"), make("table", { class: "probs" }, make("tbody", {}, rows)));
+  const probs = make("table", { class: "probs" }, make("caption", { class: "visually-hidden" }, "Legal actions and probabilities"), make("tbody", {}, rows));
   const state = make("details", {}, make("summary", {}, "State features, as a controller reads them"));
   state.addEventListener("toggle", () => {
     if (state.childElementCount > 1) return;
