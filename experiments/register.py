@@ -5,7 +5,9 @@ from __future__ import annotations
 from experiments import config
 from experiments.export_config import ExportConfig
 from experiments.maturity_keys import MaturityPresetConfig
+from experiments.ope_config import OpeConfig, OpeProofConfig
 from experiments.report_config import ReportConfig
+from experiments.statistics_proof_config import StatisticsProofConfig
 
 __all__ = ["SCHEMAS", "register_configs"]
 
@@ -17,9 +19,12 @@ SCHEMAS: dict[str, type] = {
     "verify_schema": config.VerifyConfig,
     "export_schema": ExportConfig,
     "report_schema": ReportConfig,
+    "ope_schema": OpeConfig,
+    "ope_proof_schema": OpeProofConfig,
     "study_schema": config.StudyConfig,
     "demo_schema": config.DemoConfig,
     "paper_table_schema": config.PaperTableConfig,
+    "statistics_proof_schema": StatisticsProofConfig,
     "setting/schema": config.SettingConfig,
     "executor/simulated_schema": config.SimulatedConfig,
     "executor/openai_schema": config.OpenAIConfig,

@@ -48,12 +48,12 @@ def test_matrix_form_is_the_textbook_bootstrap_t():
     for row in COUNTS:
         drawn = np.repeat(values, row.astype(int))
         t.append((drawn.mean() - values.mean()) / (drawn.std(ddof=1) / np.sqrt(20)))
-    low, high = np.quantile(t, [0.025, 0.975], method="inverted_cdf")
+    size = np.quantile(np.abs(t), 0.95, method="inverted_cdf")
     error = values.std(ddof=1) / np.sqrt(20)
     interval = bootstrap_t(values, COUNTS)
     assert interval.mean == pytest.approx(values.mean())
-    assert interval.low == pytest.approx(values.mean() - high * error)
-    assert interval.high == pytest.approx(values.mean() - low * error)
+    assert interval.low == pytest.approx(values.mean() - size * error)
+    assert interval.high == pytest.approx(values.mean() + size * error)
     assert not interval.degeneracy
 
 
