@@ -78,6 +78,25 @@ def test_equal_weights_do_not_hide_what_the_behaviour_policy_never_tries() -> No
     assert support.verdict is SupportVerdict.INSUFFICIENT
 
 
+def test_weights_whose_mean_falls_short_of_1_are_not_trusted_however_many_they_are() -> None:
+    """The target turns right at a fork where the log happens to hold left turns only, all of the same weight."""
+    data = random_log(0, tasks=40, rollouts=10, horizon=1)
+    n = len(data.action)
+    behaviour, target = np.zeros((n, 7)), np.zeros((n, 7))
+    behaviour[:, [Action.OBSERVE, Action.DRAFT]] = 0.9, 0.1
+    target[:, [Action.OBSERVE, Action.DRAFT]] = 0.45, 0.55
+    fixed = type(data)(
+        data.features, np.ones((n, 7), dtype=bool), np.zeros(n, dtype=int), data.base_action, behaviour, data.t,
+        data.episode, data.returns, data.task,
+    )  # fmt: skip
+    log = logged(fixed, target)
+    support = measure_support(log, Models(log).abstract)
+    assert support.ess == pytest.approx(n)
+    assert support.lost == 0.0
+    assert support.mean_weight == pytest.approx(0.5)
+    assert support.by_weights is SupportVerdict.INSUFFICIENT
+
+
 def test_the_lost_probability_is_that_of_an_episode_and_not_of_a_step() -> None:
     """Two steps; the target leaves with 0.2 at each: 0.2 + 0.8·0.2."""
     m = 30

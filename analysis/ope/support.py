@@ -1,9 +1,11 @@
 """Does the log support an estimate of this target? The verdict of DESIGN section 11, and where support is lacking.
 
 By weights: `supported` at an effective sample size of at least 100 with no episode above 5 % of the weight, `weak` at
-30. Weights cannot show what was never tried, so both also bound the probability that the target leaves the actions
-that the behaviour policy tries (1 % and 5 %): a target that is deterministic half of the time, beside a behaviour
-policy that never does the other half, has equal weights and an effective sample size of all episodes.
+30. Weights that were drawn cannot show what was not, so both ask two things more. The probability that the target
+leaves the actions that the behaviour policy tries is at most 1 % and 5 %: a target that does half of the time what the
+behaviour policy never does has equal weights, and an effective sample size of all episodes. And the mean weight, whose
+expectation is 1, lies within 3 of its standard errors, sqrt(1/ESS), of it: where it falls short, the few episodes that
+carry the target are not among those that were drawn, and the others look alike.
 
 By cells: `weak` at best, since a model carries it, when at least 95 % of the target's decisions fall on (state
 cluster, action) cells with at least 20 visits from at least 5 tasks. Where its decisions fall is taken from the
@@ -53,6 +55,8 @@ class SupportRules:
     lost_supported: float = 0.01
     """Probability of leaving what the behaviour policy tries; with returns in [0, 1] it bounds the bias."""
     lost_weak: float = 0.05
+    mean_weight_errors: float = 3.0
+    """Standard errors, sqrt(1/ESS), that the mean weight may lie from 1."""
     cells_share: float = 0.95
     """Of the target's decisions."""
     cell_visits: int = 20
@@ -93,7 +97,7 @@ class Support:
     largest_share: float
     """Of the sum of weights."""
     mean_weight: float
-    """Near 1 where the log covers the target; far below, the episodes that matter were not drawn."""
+    """Its expectation is 1; far below, the episodes that matter were not drawn."""
     lost: float
     """Probability that an episode of the target takes an action which the behaviour policy never takes there."""
     cells_share: float
@@ -102,7 +106,10 @@ class Support:
 
     def sentence(self) -> str:
         """The verdict with its reasons, for a person."""
-        weights = f"ESS {self.ess:.0f} of {self.n_episodes} episodes, largest share {self.largest_share:.1%}"
+        weights = (
+            f"ESS {self.ess:.0f} of {self.n_episodes} episodes, largest share {self.largest_share:.1%}, "
+            f"mean weight {self.mean_weight:.2f}"
+        )
         if self.lost > 0:
             weights += f", leaves the logged actions with probability {self.lost:.1%}"
         cells = f"{self.cells_share:.1%} of its decisions on well-visited cells"
@@ -127,7 +134,9 @@ def measure_support(log: Logged, model: AbstractModel, rules: SupportRules | Non
     occupancy = model.occupancy()
     total = float(occupancy.decisions.sum() + occupancy.beyond.sum())
     cells = float(occupancy.decisions[counts].sum()) / total
-    by_weights = _by_weights(ess, share, lost, margins)
+    mean_weight = float(log.mass @ log.weights)
+    drawn = ess > 0 and abs(mean_weight - 1.0) <= margins.mean_weight_errors / ess**0.5
+    by_weights = _by_weights(ess, share, lost, margins) if drawn else SupportVerdict.INSUFFICIENT
     by_cells = SupportVerdict.WEAK if cells >= margins.cells_share else SupportVerdict.INSUFFICIENT
     return Support(
         verdict=max(by_weights, by_cells, key=lambda verdict: verdict.rank),
@@ -137,7 +146,7 @@ def measure_support(log: Logged, model: AbstractModel, rules: SupportRules | Non
         n_tasks=log.n_tasks,
         ess=ess,
         largest_share=share,
-        mean_weight=float(log.mass @ log.weights),
+        mean_weight=mean_weight,
         lost=lost,
         cells_share=cells,
         actions=_actions(log, occupancy.decisions, counts),
