@@ -216,18 +216,7 @@ def proof(config: StatisticsProofConfig) -> str:
 
 
 def _coverage_table(config: StatisticsProofConfig) -> str:
-    head = [
-        "data",
-        "",
-        "r",
-        "tasks",
-        "covers",
-        "missed below, above",
-        "width",
-        "flagged",
-        "with points",
-        "over rollouts",
-    ]
+    head = ["data", "", "r", "tasks", "covers", "missed below, above", "width", "flagged"]
     lines = [_line([*head, "with points", "over rollouts"]), "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|"]
     for scenario in SCENARIOS:
         for n in TASKS:
@@ -236,14 +225,11 @@ def _coverage_table(config: StatisticsProofConfig) -> str:
             cells += [f"{found.below:.3f}, {found.above:.3f}", f"{found.width:.3f}", f"{found.flagged:.0%}"]
             lines.append(_line([*cells, f"{found.point:.3f}", f"{found.rollouts:.3f}"]))
     error = np.sqrt(0.95 * 0.05 / config.repeats)
-    return "\n".join(
-        [
-    head = ["data", "", "r", "tasks", "covers", "missed below, above", "width", "flagged"]
-            f"{config.draws:,} resamples. The standard error of a coverage is {error:.3f}.",
-            "",
-            *lines,
-        ]
+    about = (
+        f"Coverage of the 95 % interval: {config.repeats:,} repeats of {ROLLOUTS} rollouts a task with correlation r, "
+        f"{config.draws:,} resamples. The standard error of a coverage is {error:.3f}."
     )
+    return "\n".join([about, "", *lines])
 
 
 def _null_table(config: StatisticsProofConfig) -> str:
@@ -256,15 +242,11 @@ def _null_table(config: StatisticsProofConfig) -> str:
             below = [float(np.mean(p <= level)) for level in levels]
             lines.append(_line([name, str(n), *(f"{share:.3f}" for share in below), f"{distance_to_uniform(p):.3f}"]))
     bound = 1.358 / np.sqrt(config.null_repeats)
-    return "\n".join(
-        [
-            f"Sign-flip p without a difference: {config.null_repeats:,} repeats, exact up to 20 tasks, {config.flips:,} "
-            f"flips beyond. A distance below {bound:.3f} is what uniform draws give 95 % of the time "
-            "(Kolmogorov-Smirnov):",
-            "",
-            *lines,
-        ]
+    about = (
+        f"Sign-flip p without a difference: {config.null_repeats:,} repeats, exact up to 20 tasks, {config.flips:,} flips "
+        f"beyond. Uniform draws stay below a distance of {bound:.3f} 95 % of the time (Kolmogorov-Smirnov)."
     )
+    return "\n".join([about, "", *lines])
 
 
 def distance_to_uniform(p: Floats) -> float:
