@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmarks.table import Report, machine, markdown, text
 
-NAMES = ("training", "decision", "collection", "buffer")
+NAMES = ("training", "decision", "collection", "buffer", "bootstrap")
 BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
 
 
