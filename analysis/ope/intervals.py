@@ -9,8 +9,8 @@ Every estimator that weighs episodes is a sum of ratios of sums over tasks,
     \mathrm{se}^2 = \frac{1}{K (K-1)} \sum_k v_k^2
 
 (one column with D = 1 is a mean, one with D = the weights is weighted importance sampling). The linearisation v is
-computed anew in each resample, so that the bootstrap-t of Efron and Tibshirani (1993, chapter 12) has its own
-standard error there. An estimator that is fitted again in every resample has draws and no such error.
+computed anew in each resample, so that the symmetric bootstrap-t (`statistics.bootstrap_t`) has its own standard
+error there. An estimator that is fitted again in every resample has draws and no such error.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class IntervalKind(StrEnum):
     """How resamples become an interval."""
 
     BOOTSTRAP_T = "bootstrap_t"
-    """Studentised; for estimators with a standard error of their own."""
+    """Studentised, symmetric; for estimators with a standard error of their own."""
     PERCENTILE = "percentile"
     """Quantiles of the resampled values."""
     BASIC = "basic"
@@ -82,7 +82,7 @@ def interval(
     level: float = 0.95,
     support: tuple[float, float] = (-np.inf, np.inf),
 ) -> Interval:
-    """Equal-tailed interval of an estimate.
+    """The interval of an estimate, from resamples of tasks.
 
     Args:
         estimate: K tasks, K at least 2.
@@ -96,7 +96,7 @@ def interval(
     """
     tail = round((1 - level) / 2, 12)
     if isinstance(estimate, Terms) and kind in (None, IntervalKind.BOOTSTRAP_T):
-        return _bootstrap_t(estimate, counts, level, tail, support)
+        return _bootstrap_t(estimate, counts, level, support)
     if kind is IntervalKind.BOOTSTRAP_T:
         raise ValueError("an estimate that is fitted again in every resample has no standard error for bootstrap-t")
     draws = estimate.draws if isinstance(estimate, Refitted) else _resampled(estimate, counts)[0]
@@ -110,7 +110,7 @@ def interval(
     return _cut(value, float(low), float(high), support)
 
 
-def _bootstrap_t(terms: Terms, counts: Floats, level: float, tail: float, support: tuple[float, float]) -> Interval:
+def _bootstrap_t(terms: Terms, counts: Floats, level: float, support: tuple[float, float]) -> Interval:
     if (terms.denominator == 1.0).all():
         return bootstrap_t(terms.numerator.sum(axis=1), counts, level=level, support=support)
     n = len(terms.numerator)
@@ -120,18 +120,17 @@ def _bootstrap_t(terms: Terms, counts: Floats, level: float, tail: float, suppor
     own = _influence(terms, np.ones((1, n)))[0]
     error = float(np.sqrt(np.square(own).sum() / (n * (n - 1))))
     draws, variance, undefined = _resampled(terms, counts)
-    if undefined.mean() > tail:  # too many resamples without any weight, which say nothing
-        return Interval(value, min(support[0], value), max(support[1], value), Degeneracy.OPEN_END)
     shift = np.where(undefined, 0.0, draws - value)
     flat = variance <= (_ROUNDING * error) ** 2
-    t = np.where(flat, np.copysign(np.inf, shift), shift / np.sqrt(np.where(flat, 1.0, variance)))
-    # The few of them there are count against both ends.
-    q_low = np.quantile(np.where(undefined, -np.inf, t), tail, method="inverted_cdf")
-    q_high = np.quantile(np.where(undefined, np.inf, t), 1 - tail, method="inverted_cdf")
+    t = np.where(flat, np.inf, np.abs(shift) / np.sqrt(np.where(flat, 1.0, variance)))
+    # A resample without any weight says nothing: it counts as far off. Order statistics keep infinities.
+    size = float(np.quantile(np.where(undefined, np.inf, t), round(level, 12), method="inverted_cdf"))
+    if undefined.mean() > 1 - level:
+        return Interval(value, min(support[0], value), max(support[1], value), Degeneracy.OPEN_END)
     scale = max(abs(value), float(np.abs(terms.numerator).max()))
-    if error <= _ROUNDING * scale or not (np.isfinite(q_low) and np.isfinite(q_high)):
+    if error <= _ROUNDING * scale or not np.isfinite(size):
         return bootstrap_t(value + own, counts, level=level, support=support)  # which knows what little spread means
-    return _cut(value, value - float(q_high) * error, value - float(q_low) * error, support)
+    return _cut(value, value - size * error, value + size * error, support)
 
 
 def _cut(value: float, low: float, high: float, support: tuple[float, float]) -> Interval:
