@@ -255,25 +255,29 @@ def _share(n: int, total: int) -> float:
 
 
 def _slack(collected: Sequence[Collected]) -> list[Caution]:
-    return [
-        Caution(Weight.NOTE, f"Slack of {each.setting}, collected by {each.policy}", f"{remark}.")
-        for each in collected
-        for remark in each.slack.remarks()
-    ]
+    told: dict[str, list[str]] = {}
+    for each in collected:
+        for remark in each.slack.remarks():
+            told.setdefault(f"{each.setting}, collected by {each.policy}", []).append(remark)
+    if not told:
+        return []
+    text = " ".join(f"{what}: {'. '.join(remarks)}." for what, remarks in told.items())
+    return [Caution(Weight.NOTE, "Some collected tasks teach nothing", text)]
 
 
 def _degenerate(families: Sequence[Family]) -> list[Caution]:
-    told = [
-        f"{row['setting']} {row['arm']}, {row['outcome']} {row['note']}"
-        for family in families
-        for row in cast("list[Row]", family.comparison.rows.to_dict(orient="records"))
-        if row["degenerate"]
-    ]
+    told: dict[str, list[str]] = {}
+    for family in families:
+        for row in cast("list[Row]", family.comparison.rows.to_dict(orient="records")):
+            if row["degenerate"]:
+                told.setdefault(f"{row['outcome']} of {row['arm']} ({row['note']})", []).append(str(row["setting"]))
     if not told:
         return []
-    several = "interval rests" if len(told) == 1 else "intervals rest"
-    title = f"{len(told)} {several} on little or no spread between tasks (marked *)"
-    return [Caution(Weight.NOTE, title, f"{_some(told, 6)}.")]
+    n = sum(map(len, told.values()))
+    title = f"{n} {'interval rests' if n == 1 else 'intervals rest'} on little or no spread between tasks (marked *)"
+    text = "; ".join(f"{what} in {_some(settings, 8)}" for what, settings in told.items())
+    why = "There the ends come from how often tasks could differ, and how far, not from how much they did."
+    return [Caution(Weight.NOTE, title, f"{text}. {why}")]
 
 
 def _estimated(sources: Sequence[Source]) -> list[Caution]:

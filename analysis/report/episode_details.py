@@ -68,13 +68,14 @@ def embed(sources: Sequence[Source], index: Index, budget: int) -> Details:
 
 
 def _order(index: Index) -> pl.DataFrame:
-    """Episodes by the turn in which they are chosen."""
+    """Episodes by the turn in which they are chosen: a task by all policies of all settings, then the next task."""
     group = [SOURCE, "setting", "evaluation", "policy", "task_id"]
     rows = index.rows.filter(pl.col("return").is_not_null()).sort(*group, "rollout", "seed", "episode_id")
     turn = pl.int_range(pl.len()).over(group)
     evaluated = pl.when(pl.col("evaluation") >= 0).then(0).otherwise(1)
-    ranked = rows.with_columns(turn=turn, evaluated=evaluated)
-    return ranked.sort("turn", "evaluated", *group).unique("episode_id", keep="first", maintain_order=True)
+    task = pl.col("task_id").rank("dense").over(SOURCE, "setting", "evaluation")
+    ranked = rows.with_columns(turn=turn, evaluated=evaluated, task=task)
+    return ranked.sort("turn", "evaluated", "task", *group).unique("episode_id", keep="first", maintain_order=True)
 
 
 def _packed(sources: Sequence[Source], wanted: pl.DataFrame) -> Details:

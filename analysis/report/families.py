@@ -48,8 +48,8 @@ class Family:
     evaluations: tuple[Evaluated, ...]
     comparison: Comparison
     """Rows and events by evaluation label, under the preset that was asked for."""
-    strict: Comparison
-    """The same with maturity that reads nothing sealed, for setting it against quality."""
+    strict: Comparison | None
+    """The same with maturity that reads nothing sealed, for setting it against quality; None where it is not stored."""
     verdicts: tuple[Verdict, ...]
     """Learners against the rule; empty where there is none of either."""
     costs: tuple[Cost, ...]
@@ -97,7 +97,7 @@ def families_of(
     if len(set(names)) < len(names):
         first = [members[0] for members in groups.values()]
         names = [f"{name}, {sources[m.source].label or m.runs[0]}" for name, m in zip(names, first, strict=True)]
-    labels = names if len(names) > 1 else [""]
+    labels = names if len(names) > 1 else [""] * len(names)
     return tuple(
         _family(label, members, sources, rule, preset, draws, seed)
         for label, members in zip(labels, groups.values(), strict=True)
@@ -133,11 +133,11 @@ def _family(
     together = pl.concat(frames, how="diagonal_relaxed")
     arms, learners = members[0].arms, members[0].learners
     comparison = compare(together, arms[0], arms=arms, preset=preset, draws=draws, seed=seed)
-    strict = (
-        comparison
-        if preset == "strict"
-        else compare(together, arms[0], arms=arms, outcomes=["maturity"], preset="strict", draws=draws, seed=seed)
-    )
+    strict = None
+    if preset == "strict":
+        strict = comparison
+    elif "maturity_strict" in together.columns and together["maturity_strict"].is_not_null().any():
+        strict = compare(together, arms[0], arms=arms, outcomes=["maturity"], preset="strict", draws=draws, seed=seed)
     judged = verdicts(together, learners, rule) if learners and rule in arms else ()
     costs = [cost for each, frame in zip(members, frames, strict=True) for cost in _costs(each, frame, draws, seed)]
     return Family(label, tuple(members), comparison, strict, judged, tuple(costs))

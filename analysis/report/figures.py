@@ -19,7 +19,7 @@ __all__ = ["Axis", "Point", "axis_over", "interval_bar", "interval_scale", "scat
 
 _BAR_WIDTH, _BAR_HEIGHT = 180, 22
 _WIDTH, _HEIGHT = 380, 280
-_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 14, 12, 44
+_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 22, 12, 44
 _LABEL_GAP = 13
 _LETTER = 6.8
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
@@ -95,7 +95,9 @@ def interval_scale(axis: Axis) -> Markup:
 
 
 def scatter(points: Sequence[Point], *, title: str, x_label: str, y_label: str, x_zero: bool = False) -> Markup:
-    """Arms by two figures, each with its name beside it and its interval of y."""
+    """Arms by two figures, each with its name beside it and its interval of y; nothing without arms."""
+    if not points:
+        return Markup()
     svg = _svg(_WIDTH, _HEIGHT, "scatter", title)
     xs = axis_over([point.x for point in points], zero=x_zero)
     ys = axis_over([end for point in points for end in (point.y_low, point.y, point.y_high)])

@@ -49,6 +49,8 @@ class Finding:
     """Evaluation label -> learner -> quality against the rule; empty without verdicts."""
     cost: Answer
     process: Answer
+    columns: tuple[str, ...]
+    """Arms in the order of the table of settings: the rule, the learners, the rest."""
 
 
 def rows_of(comparison: Comparison, outcome: str) -> list[Row]:
@@ -64,7 +66,17 @@ def finding_of(family: Family, rule: str) -> Finding:
         if row["arm"] != family.arms[0]:
             where.setdefault(str(row["setting"]), {})[str(row["arm"])] = _cell(row, "delta", "ci_low", "ci_high")
     helped = _helped(family, where, rule)
-    return Finding(family, helped, where, _against(family), _cost(family, rule), _process(family, rule))
+    others = family.arms[1:]
+    columns = (*(a for a in others if a == rule), *family.learners, *(a for a in others if a not in family.learners))
+    return Finding(
+        family=family,
+        helped=helped,
+        where=where,
+        against_rule=_against(family),
+        cost=_cost(family, rule),
+        process=_process(family, rule),
+        columns=tuple(dict.fromkeys(columns)),
+    )
 
 
 def _against(family: Family) -> dict[str, dict[str, Cell]]:
@@ -106,8 +118,10 @@ def _helped(family: Family, where: Mapping[str, Mapping[str, Cell]], rule: str) 
     else:
         places = sum(any(c.judgement is Judgement.BETTER for c in cells.values()) for cells in against.values())
         word = f"In places: {_list(best)} {_do(best, 'beats', 'beat')} {rule} in {places} of {_settings(n)}"
-    judged_learners = [_tally(learner, rule, beside[learner]) for learner in family.learners]
-    return Answer(question, word, (*judged_learners, *learned, *scripts))
+    first = [_tally(rule, reference, told[rule])] if rule in told else []
+    judged = [_tally(learner, rule, beside[learner]) for learner in family.learners]
+    rest = [_tally(arm, reference, told[arm]) for arm in others if arm != rule]
+    return Answer(question, word, (*first, *judged, *learned, *rest))
 
 
 def _tally(arm: str, other: str, cells: Sequence[Cell]) -> str:

@@ -186,7 +186,8 @@ def _axis(rows: Sequence[Row]) -> Axis:
 
 def _frontier(family: Family, label: str) -> tuple[str, Markup, Markup]:
     quality = {str(r["arm"]): r for r in rows_of(family.comparison, "quality") if r["setting"] == label}
-    maturity = {str(r["arm"]): r for r in rows_of(family.strict, "maturity") if r["setting"] == label}
+    strict = rows_of(family.strict, "maturity") if family.strict is not None else []
+    maturity = {str(r["arm"]): r for r in strict if r["setting"] == label}
     tokens = {cost.arm: cost.mean for cost in family.costs if cost.label == label and cost.what == "tokens"}
     y = "quality, 0 to 1"
     cost = scatter(

@@ -11,7 +11,6 @@ async function openEpisode(row, beside) {
   const place = document.getElementById("opened");
   place.replaceChildren(tools(row, beside), meeting(left, right, parted), panes);
   place.hidden = false;
-  place.onkeydown = (event) => event.key === "Escape" && closeEpisode();
   history.replaceState(null, "", `#episode=${book.columns.id[row]}${beside === undefined ? "" : `&beside=${book.columns.id[beside]}`}`);
   show(false);
   place.focus({ preventScroll: true });

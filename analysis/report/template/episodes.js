@@ -49,17 +49,28 @@ async function openBook() {
   for (const option of filters.verdict.options) {
     if (AGAINST[option.value]) option.textContent = `${AGAINST[option.value]} than the reference`.replace("same than", "same as");
   }
-  filters.addEventListener("input", () => show(true));
-  filters.addEventListener("reset", () => setTimeout(() => show(true)));
+  for (const kind of ["input", "change"]) filters.addEventListener(kind, refilter);
+  filters.addEventListener("reset", () => setTimeout(refilter));
   filters.addEventListener("submit", (event) => event.preventDefault());
   document.getElementById("earlier").addEventListener("click", () => turn(-1));
   document.getElementById("later").addEventListener("click", () => turn(1));
   document.querySelector("#list tbody").addEventListener("keydown", walk);
+  document.getElementById("opened").addEventListener("keydown", (event) => {
+    if (event.key === "Escape") closeEpisode();
+  });
   heading();
   document.getElementById("browser").hidden = false;
   show(true);
   await follow();
   window.addEventListener("hashchange", follow);
+}
+
+/** Filters again if what is asked for is not what is shown. */
+function refilter() {
+  const asked = new URLSearchParams(new FormData(document.getElementById("filters"))).toString();
+  if (asked === book.asked) return;
+  book.asked = asked;
+  show(true);
 }
 
 function fill(select, all, words) {
