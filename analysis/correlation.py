@@ -9,7 +9,9 @@ from scipy.special import stdtrit
 
 from analysis.statistics import Floats, Ints, resample_counts
 
-__all__ = ["Correlation", "correlation_within"]
+__all__ = ["MOST_UNDEFINED", "Correlation", "correlation_within"]
+
+MOST_UNDEFINED = 0.05
 
 _SUMS = 6
 _ROUNDING = 1e-12
@@ -24,7 +26,8 @@ class Correlation:
     low: float
     high: float
     undefined: float
-    """Share of the resamples in which one of the two does not vary; they say nothing and are left out."""
+    """Share of the resamples in which one of the two does not vary, or r is 1. They say nothing and are left out, and
+    above `MOST_UNDEFINED` there is no interval: those that are left are no fair sample."""
 
 
 def correlation_within(
@@ -85,7 +88,7 @@ def correlation_within(
     found = _correlations(resampled)
     known = found[~np.isnan(found) & (np.abs(found) < 1)]
     undefined = 1 - len(known) / draws
-    if len(known) < 2 or abs(r) >= 1:
+    if undefined > MOST_UNDEFINED or abs(r) >= 1:
         return Correlation(r, np.nan, np.nan, undefined)
     free = n - len(strata)
     error = float(np.arctanh(known).std(ddof=1)) * np.sqrt(n / free)

@@ -91,7 +91,8 @@ def maturity_against_quality(
     Returns:
         One row a scope, then one a setting, a policy, and each policy in each setting: `scope setting arm r low high
         n_tasks n_episodes note simulated`; `setting` and `arm` are empty where a row is about all. Tasks weigh
-        equally. r is NaN, and `note` says so, where one of the two does not vary.
+        equally. r is NaN, and `note` says so, where one of the two does not vary; the interval alone where it does
+        not in more than a twentieth of the resamples.
 
     Raises:
         HarnessError: as `maturity_and_quality`; UnusableBuffer also for a setting with a single task.

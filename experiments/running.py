@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 from buffers import Attempt, ReplayBuffer
 from experiments.config import ExecutorConfig, LimitsConfig
@@ -116,7 +118,17 @@ def run_plans(run: Run, record: Callable[[], None], *, quiet: bool = False) -> O
         return Outcome(len(by_id), len(spent), 0, 0, None)
     run.buffer.prepare()
     record()
-    return asyncio.run(_run_missing(run, len(by_id), todo, spent, EpisodeProgress(run.label, quiet=quiet)))
+    return _wait(_run_missing(run, len(by_id), todo, spent, EpisodeProgress(run.label, quiet=quiet)))
+
+
+def _wait(work: Coroutine[Any, Any, Outcome]) -> Outcome:
+    """`asyncio.run`, in a thread of its own where a loop runs already, as in a notebook."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()
 
 
 async def _run_missing(

@@ -243,8 +243,8 @@ def _null_table(config: StatisticsProofConfig) -> str:
             lines.append(_line([name, str(n), *(f"{share:.3f}" for share in below), f"{distance_to_uniform(p):.3f}"]))
     bound = 1.358 / np.sqrt(config.null_repeats)
     about = (
-        f"Sign-flip p without a difference: {config.null_repeats:,} repeats, exact up to 20 tasks, {config.flips:,} flips "
-        f"beyond. Uniform draws stay below a distance of {bound:.3f} 95 % of the time (Kolmogorov-Smirnov)."
+        f"Sign-flip p without a difference: {config.null_repeats:,} repeats, exact up to 20 tasks, {config.flips:,} "
+        f"flips beyond. Uniform draws stay below {bound:.3f} 95 % of the time (Kolmogorov-Smirnov)."
     )
     return "\n".join([about, "", *lines])
 

@@ -150,7 +150,8 @@ def _intervals(
     lines = rows[line[0]].unique(maintain_order=True).to_list()
     names = rows[series].unique(maintain_order=True).to_list()
     figure, ax = begin(ax, height=1.4 + _INCHES_A_LINE * len(lines) * max(len(names), 2 + lines[0].count("\n")))
-    offsets = np.linspace(-0.32, 0.32, len(names)) if len(names) > 1 else np.zeros(1)
+    crowded = rows.group_by(line[0]).len()["len"].to_numpy().max() > 1
+    offsets = np.linspace(-0.32, 0.32, len(names)) if crowded else np.zeros(len(names))
     for at, name in enumerate(names):
         own = rows.filter(pl.col(series) == name)
         middle, low, high = (own[column].to_numpy() for column in value)
