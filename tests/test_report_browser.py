@@ -136,6 +136,7 @@ def test_an_episode_opens_step_by_step_and_beside_another(opened) -> None:
     choose(opened, "policy", "check_revise")
     open_first(opened)
     steps = opened.find_elements(By.CSS_SELECTOR, ".step")
+    assert not {"null", "undefined", "NaN"} & set(opened.find_element(By.ID, "opened").text.split())
     assert "observe" in steps[0].text
     assert "not legal" in steps[0].text
     assert "chosen, base would" in steps[0].text

@@ -9,7 +9,7 @@ async function openEpisode(row, beside) {
   const parted = left && right ? partsAt(left, right) : null;
   const panes = make("div", { class: right ? "panes two" : "panes" }, pane(row, left, parted), right ? pane(beside, right, parted) : null);
   const place = document.getElementById("opened");
-  place.replaceChildren(tools(row, beside), meeting(left, right, parted), panes);
+  place.replaceChildren(...[tools(row, beside), meeting(left, right, parted), panes].filter(Boolean));
   place.hidden = false;
   history.replaceState(null, "", `#episode=${book.columns.id[row]}${beside === undefined ? "" : `&beside=${book.columns.id[beside]}`}`);
   show(false);
