@@ -11,15 +11,18 @@ from typing import Protocol
 
 import numpy as np
 
-from controllers.config import AdvantageKind, AWConfig, Baseline
+from controllers.config import AdvantageKind, AWConfig, Baseline, Method, PlanConfig, QConfig
 from controllers.data import Floats, Ints, StepData
 from harness_mdp.errors import UnusableBuffer
 
 __all__ = [
     "AdvantageEstimator",
+    "PlannedAdvantage",
     "Slack",
+    "StepAdvantage",
     "TrajectoryAdvantage",
     "advantage_estimator",
+    "centred",
     "measure_slack",
     "trajectory_advantages",
 ]
@@ -51,11 +54,65 @@ class TrajectoryAdvantage:
         return trajectory_advantages(data.returns, data.task, self.baseline)[data.episode]
 
 
-def advantage_estimator(config: AWConfig) -> AdvantageEstimator:
-    """The estimator that `config.advantage` names."""
+@dataclass(frozen=True, slots=True)
+class StepAdvantage:
+    """A(s, a) = Q(s, a) - Σ_a' μ(a'|s) Q(s, a'), Q the behaviour's, regressed on other tasks than the step's."""
+
+    seed: int = 0
+
+    def __call__(self, data: StepData) -> Floats:
+        """(n,), see `centred`."""
+        from controllers.fitted_q import crossfitted_q  # scikit-learn loads when it is used
+
+        return centred(crossfitted_q(data, QConfig(method=Method.ONE_STEP), self.seed), data)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedAdvantage:
+    """A(s, a) = Q(s, a) - Σ_a' μ(a'|s) Q(s, a') with the plan's Q; 0 where the plan has too little data.
+
+    The plan is not cross-fitted: a cell pools at least `min_tasks` tasks, each a small part of it.
+    """
+
+    plan: PlanConfig
+    seed: int = 0
+
+    def __call__(self, data: StepData) -> Floats:
+        """(n,), see `centred`."""
+        from controllers.planning import fit_planned_q
+
+        return centred(fit_planned_q(data, self.plan, self.seed).values(data.features), data)
+
+
+def advantage_estimator(config: AWConfig, seed: int = 0) -> AdvantageEstimator:
+    """The estimator that `config.advantage` names; `seed` is that of its own fits, if it has any."""
     match config.advantage:
         case AdvantageKind.TRAJECTORY:
             return TrajectoryAdvantage(config.baseline)
+        case AdvantageKind.STEP:
+            return StepAdvantage(seed)
+        case AdvantageKind.PLANNED:
+            return PlannedAdvantage(config.plan, seed)
+
+
+def centred(values: Floats, data: StepData) -> Floats:
+    """(n,) value of the action taken above the behaviour's mean in its state.
+
+    Unsupported actions (-inf) are left out of the mean, the others' propensities scaled up; a step whose own action
+    is unsupported has advantage 0, so it is neither imitated nor avoided more than the behaviour does.
+
+    Args:
+        values: (n, 7) Q of every action.
+        data: n steps.
+    """
+    known = np.isfinite(values) & data.mask
+    weight = np.where(known, data.propensities, 0.0)
+    total = weight.sum(axis=1)
+    mean = (weight * np.where(known, values, 0.0)).sum(axis=1) / np.where(total > 0, total, 1.0)
+    rows = np.arange(len(data.action))
+    own = np.where(known[rows, data.action], values[rows, data.action], mean)
+    advantages: Floats = np.where(total > 0, own - mean, 0.0)
+    return advantages
 
 
 def trajectory_advantages(returns: Floats, task: Ints, baseline: Baseline) -> Floats:

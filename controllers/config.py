@@ -3,25 +3,61 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import TypeVar
 
 from harness_mdp.errors import ConfigError
 from harness_mdp.hashing import Json
 
-__all__ = ["AWConfig", "AdvantageKind", "Baseline", "DecisionRule", "Method", "bc_config"]
+__all__ = [
+    "AWConfig",
+    "AdvantageKind",
+    "Baseline",
+    "D3Config",
+    "DecisionRule",
+    "LearnerConfig",
+    "Method",
+    "PlanConfig",
+    "QConfig",
+    "bc_config",
+]
 
 _E = TypeVar("_E", bound=StrEnum)
 
 
 class Method(StrEnum):
-    """Learners of the shared trainer."""
+    """Learners; each has one configuration class."""
 
     AW = "aw"
-    """Advantage-weighted regression."""
+    """Advantage-weighted regression with trajectory advantages (the paper)."""
     BC = "bc"
     """Behaviour cloning: the same trainer with every weight 1."""
+    AW_STEP = "aw_step"
+    """Advantage-weighted regression with the advantage of each step under the behaviour."""
+    AW_PLANNED = "aw_planned"
+    """Advantage-weighted regression with the advantage of each step under the plan: a light network to deploy."""
+    PLAN = "plan"
+    """Pessimistic planning on abstract states."""
+    ONE_STEP = "one_step"
+    """Greedy on the behaviour's Q, within support."""
+    FITTED_Q = "fitted_q"
+    """Finite-horizon fitted Q iteration, within support."""
+    CQL = "cql"
+    """d3rlpy's discrete conservative Q-learning."""
+    BCQ = "bcq"
+    """d3rlpy's discrete batch-constrained Q-learning."""
+    SAC = "sac"
+    """d3rlpy's discrete soft actor-critic."""
+    DOUBLE_DQN = "double_dqn"
+    """d3rlpy's double DQN."""
+    NFQ = "nfq"
+    """d3rlpy's neural fitted Q."""
+
+
+AW_METHODS = (Method.AW, Method.BC, Method.AW_STEP, Method.AW_PLANNED)
+Q_METHODS = (Method.ONE_STEP, Method.FITTED_Q)
+D3_METHODS = (Method.CQL, Method.BCQ, Method.SAC, Method.DOUBLE_DQN, Method.NFQ)
 
 
 class AdvantageKind(StrEnum):
@@ -29,6 +65,10 @@ class AdvantageKind(StrEnum):
 
     TRAJECTORY = "trajectory"
     """Every step inherits its episode's return above the task's baseline."""
+    STEP = "step"
+    """Q(s,a) - Σ μ(a'|s) Q(s,a') with the behaviour's Q, regressed on other tasks than the step's."""
+    PLANNED = "planned"
+    """The same with the plan's Q."""
 
 
 class Baseline(StrEnum):
@@ -49,8 +89,114 @@ class DecisionRule(StrEnum):
     """The most probable legal action, the lowest index among equals."""
 
 
+class _Json:
+    """A configuration that a manifest can hold."""
+
+    __slots__ = ()
+
+    def as_json(self) -> dict[str, Json]:
+        """Plain values by name, for the manifest."""
+        values = {item.name: getattr(self, item.name) for item in fields(self)}  # pyright: ignore[reportArgumentType]
+        return {
+            name: v.as_json() if isinstance(v, _Json) else str(v) if isinstance(v, StrEnum) else v
+            for name, v in values.items()
+        }
+
+
 @dataclass(frozen=True, slots=True)
-class AWConfig:
+class PlanConfig(_Json):
+    """Pessimistic planning on abstract states, by an ensemble over halves of the tasks (`planning`).
+
+    Raises:
+        ConfigError: a value that cannot work, by name.
+    """
+
+    method: Method = Method.PLAN
+    members: int = 8
+    """Abstractions that are planned on; 1 uses all tasks for one table that can be read."""
+    cells: int = 30
+    """At most so many abstract states in each."""
+    cell_steps: int = 20
+    """Steps in a cell, at least."""
+    rounds: int = 3
+    """How often plan and cells take turns."""
+    z: float = 0.5
+    """Standard errors by which every backed-up mean is lowered."""
+    min_visits: int = 10
+    """A pair of cell and action with fewer visits is left out ..."""
+    min_tasks: int = 3
+    """... and one from fewer tasks."""
+    spread_penalty: float = 0.0
+    """Standard deviations between members by which their mean is lowered."""
+
+    def __post_init__(self) -> None:
+        _expect_method(self.method, (Method.PLAN,))
+        _at_least(self, 1, "members", "cell_steps", "min_visits", "min_tasks")
+        _at_least(self, 2, "cells")
+        _at_least(self, 0, "rounds")
+        _finite_from_zero(self, "z", "spread_penalty")
+
+
+@dataclass(frozen=True, slots=True)
+class QConfig(_Json):
+    """Fitted Q with regression forests, within support (`fitted_q`).
+
+    Raises:
+        ConfigError: a value that cannot work, by name.
+    """
+
+    method: Method = Method.FITTED_Q
+    """`one_step` fits the behaviour's Q and improves on it once; `fitted_q` iterates over the horizon."""
+    bags: int = 5
+    """Forests, each on its own half of the tasks."""
+    trees: int = 20
+    """Trees in each."""
+    leaf_steps: int = 10
+    """Steps in a leaf, at least."""
+    z: float = 0.5
+    """Standard deviations between bags by which their mean is lowered."""
+    min_visits: int = 20
+    """Support: a pair of cell and action has at least so many visits ..."""
+    min_tasks: int = 5
+    """... from so many tasks."""
+    cells: int = 30
+    """Cells of the support rule."""
+
+    def __post_init__(self) -> None:
+        _expect_method(self.method, Q_METHODS)
+        _at_least(self, 1, "bags", "trees", "leaf_steps", "min_visits", "min_tasks")
+        _at_least(self, 2, "cells")
+        _finite_from_zero(self, "z")
+
+
+@dataclass(frozen=True, slots=True)
+class D3Config(_Json):
+    """A learner of d3rlpy with one hidden layer, masked when deciding (`d3rlpy_learners`).
+
+    Raises:
+        ConfigError: a value that cannot work, by name.
+    """
+
+    method: Method = Method.CQL
+    hidden: int = 64
+    learning_rate: float = 1e-3
+    batch_size: int = 256
+    steps: int = 2000
+    """Gradient steps."""
+    gamma: float = 1.0
+    alpha: float = 1.0
+    """CQL's weight of conservatism; others ignore it."""
+    threshold: float = 0.3
+    """BCQ's threshold on the imitated probability, relative to the most probable action; others ignore it."""
+
+    def __post_init__(self) -> None:
+        _expect_method(self.method, D3_METHODS)
+        _at_least(self, 1, "hidden", "batch_size", "steps")
+        _finite_from_zero(self, "learning_rate", "gamma", "alpha", "threshold")
+
+
+@dataclass(frozen=True, slots=True)
+class AWConfig(_Json):
     """Advantage-weighted regression, the paper's preset by default.
 
     `w = clip(exp(A/β), weight_min, weight_max)` and
@@ -78,33 +224,30 @@ class AWConfig:
     entropy: float = 0.01
     """c_H."""
     decision: DecisionRule = DecisionRule.SAMPLE
+    plan: PlanConfig = field(default_factory=PlanConfig)
+    """Where `planned` advantages come from."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "method", _member(Method, "method", self.method))
+        _expect_method(self.method, AW_METHODS)
+        object.__setattr__(self, "method", Method(self.method))
         object.__setattr__(self, "advantage", _member(AdvantageKind, "advantage", self.advantage))
         object.__setattr__(self, "baseline", _member(Baseline, "baseline", self.baseline))
         object.__setattr__(self, "decision", _member(DecisionRule, "decision", self.decision))
-        for name in ("hidden", "batch_size", "epochs"):
-            value: int = getattr(self, name)
-            if value < 1:
-                raise ConfigError(f"{name} is {value}; expected a whole number of at least 1")
+        _at_least(self, 1, "hidden", "batch_size", "epochs")
         for name in ("learning_rate", "beta", "weight_max"):
             number: float = getattr(self, name)
             if not (math.isfinite(number) and number > 0):
                 raise ConfigError(f"{name} is {number}; expected a finite number above 0")
-        for name in ("weight_min", "entropy"):
-            number = getattr(self, name)
-            if not (math.isfinite(number) and number >= 0):
-                raise ConfigError(f"{name} is {number}; expected a finite number of at least 0")
+        _finite_from_zero(self, "weight_min", "entropy")
         if self.weight_min > self.weight_max:
             raise ConfigError(
                 f"weight_min is {self.weight_min} and weight_max {self.weight_max}; "
                 "expected weight_min to be at most weight_max"
             )
 
-    def as_json(self) -> dict[str, Json]:
-        """Plain values by name, for the manifest."""
-        return {name: str(v) if isinstance(v, StrEnum) else v for name, v in asdict(self).items()}
+
+LearnerConfig = AWConfig | PlanConfig | QConfig | D3Config
+"""One configuration class for each family of learners."""
 
 
 def bc_config() -> AWConfig:
@@ -117,3 +260,22 @@ def _member(kind: type[_E], name: str, value: str) -> _E:
         return kind(value)
     except ValueError:
         raise ConfigError(f"{name} is {value!r}; expected one of {', '.join(kind)}") from None
+
+
+def _expect_method(method: str, allowed: tuple[Method, ...]) -> None:
+    if method not in allowed:
+        raise ConfigError(f"method is {method!r}; expected one of {', '.join(allowed)}")
+
+
+def _at_least(config: object, least: int, *names: str) -> None:
+    for name in names:
+        value: int = getattr(config, name)
+        if value < least:
+            raise ConfigError(f"{name} is {value}; expected a whole number of at least {least}")
+
+
+def _finite_from_zero(config: object, *names: str) -> None:
+    for name in names:
+        number: float = getattr(config, name)
+        if not (math.isfinite(number) and number >= 0):
+            raise ConfigError(f"{name} is {number}; expected a finite number of at least 0")

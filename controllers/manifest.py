@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 FORMAT = "harness-mdp controller"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 MANIFEST_FILE = "manifest.json"
 RETRAIN = "Train the controller again with this version, on a buffer of this setting"
 
@@ -60,9 +60,13 @@ class Manifest:
     """Delta table version that was read; None for a dataset that is not a buffer."""
     task_hashes: tuple[str, ...] = ()
     """Hashes of the tasks it learned from, distinct; empty if they are not known."""
+    folds: tuple[tuple[str, ...], ...] = ()
+    """For each task-fold controller in the file, the tasks that it did not learn from."""
     config: dict[str, Json] = field(default_factory=dict[str, Json])
     metrics: dict[str, Json] = field(default_factory=dict[str, Json])
     """What training reported."""
+    kind: str = "network"
+    """What the arrays are, see `kinds.KINDS`; filled in when saving."""
     actions: tuple[str, ...] = _ACTION_LABELS
     weights_sha256: str = ""
     """Of the file; filled in when saving."""
@@ -118,6 +122,7 @@ def read_manifest(path: Path | str) -> Manifest:
         )
     check_fields(values, file, RETRAIN)
     values.update({name: tuple(values[name]) for name in _TUPLES})
+    values["folds"] = tuple(tuple(hashes) for hashes in values["folds"])
     values["decision"] = DecisionRule(values["decision"])
     manifest = Manifest(**values)
     if manifest.actions != _ACTION_LABELS:

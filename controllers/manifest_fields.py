@@ -78,6 +78,10 @@ def _is_distinct(value: Json) -> bool:
     return _is_lines(value) and len(set(value)) == len(value)
 
 
+def _is_folds(value: Json) -> bool:
+    return isinstance(value, list | tuple) and all(map(_is_distinct, cast("list[Json]", value)))
+
+
 def _is_whole(value: Json) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and -_WHOLE_LIMIT <= value < _WHOLE_LIMIT
 
@@ -134,6 +138,7 @@ _OBJECT = (_object_fault, "an object of texts, truth values, finite numbers (who
 _FIELDS: Mapping[str, tuple[_Fault, str]] = {
     "name": _LINE,
     "method": _LINE,
+    "kind": _LINE,
     "seed": (_unless(_is_whole), "a whole number of at most 64 bits"),
     "decision": (
         _unless(lambda value: isinstance(value, str) and value in list(DecisionRule)),
@@ -146,6 +151,7 @@ _FIELDS: Mapping[str, tuple[_Fault, str]] = {
     "buffer_path": (_unless(_is_text), "a path as UTF-8 text"),
     "buffer_version": (_unless(lambda value: value is None or _is_version(value)), "a version number or null"),
     "task_hashes": (_unless(_is_distinct), "a list of distinct task hashes"),
+    "folds": (_unless(_is_folds), "a list of lists of distinct task hashes"),
     "config": _OBJECT,
     "metrics": _OBJECT,
     "actions": _LINES,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -59,12 +60,18 @@ class MLPWeights:
         """Width of the input, d."""
         return self.w1.shape[0]
 
+    def outputs(self, features: Float32) -> npt.NDArray[np.float64]:
+        """(n, 7) float64 from (n, d), computed in float64."""
+        hidden = np.maximum(features.astype(np.float64) @ self.w1.astype(np.float64) + self.b1, 0.0)
+        outputs: npt.NDArray[np.float64] = hidden @ self.w2.astype(np.float64) + self.b2
+        return outputs
+
     def tensors(self) -> dict[str, Float32]:
         """Array by name, contiguous."""
         return {name: np.ascontiguousarray(getattr(self, name)) for name in TENSOR_NAMES}
 
     @classmethod
-    def from_tensors(cls, tensors: Mapping[str, Float32]) -> MLPWeights:
+    def from_tensors(cls, tensors: Mapping[str, npt.NDArray[np.generic]]) -> MLPWeights:
         """The inverse of `tensors`.
 
         Raises:
@@ -72,7 +79,7 @@ class MLPWeights:
         """
         if set(tensors) != set(TENSOR_NAMES):
             raise ValueError(f"arrays are {sorted(tensors)}; expected {sorted(TENSOR_NAMES)}")
-        return cls(**{name: tensors[name] for name in TENSOR_NAMES})
+        return cls(**{name: cast("Float32", tensors[name]) for name in TENSOR_NAMES})  # checked by __post_init__
 
     @property
     def digest(self) -> str:

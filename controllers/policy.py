@@ -32,6 +32,8 @@ class ControllerPolicy:
         name: for tables.
     """
 
+    kind = "network"
+
     def __init__(
         self, weights: MLPWeights, decision: DecisionRule = DecisionRule.SAMPLE, name: str = "controller"
     ) -> None:
@@ -49,6 +51,15 @@ class ControllerPolicy:
     def fingerprint(self) -> str:
         """Weights and decision rule."""
         return self._fingerprint
+
+    @property
+    def n_features(self) -> int:
+        """Features that it reads."""
+        return self.weights.n_features
+
+    def tensors(self) -> dict[str, npt.NDArray[np.generic]]:
+        """The network's arrays."""
+        return dict(self.weights.tensors())
 
     def probs(self, point: DecisionPoint) -> Probs:
         """(7,) float64, exactly 0 on illegal actions.

@@ -8,13 +8,17 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
+from controllers.kinds import Controller, make_controller
 from controllers.manifest import (
     MANIFEST_FILE,
     RETRAIN,
@@ -26,15 +30,25 @@ from controllers.manifest import (
     read_bytes,
     read_manifest,
 )
-from controllers.network import MLPWeights
 from controllers.policy import ControllerPolicy
 from controllers.replacing import replace_folder
 from harness_mdp.errors import InputError, SchemaMismatch
 from harness_mdp.settings.protocol import Setting
 
-__all__ = ["Manifest", "check_target", "learner_key", "load_controller", "read_manifest", "save_controller"]
+__all__ = [
+    "Manifest",
+    "check_target",
+    "learner_key",
+    "load_controller",
+    "load_folds",
+    "read_manifest",
+    "save_controller",
+]
 
 WEIGHTS_FILE = "weights.safetensors"
+
+_FOLD = "fold"
+"""Arrays of the k-th task-fold controller are named `fold<k>/<name>`."""
 
 _FILES = (MANIFEST_FILE, WEIGHTS_FILE)
 _ELSEWHERE = "Choose another folder"
@@ -52,26 +66,39 @@ _REMEDIES = {
 }
 
 
-def save_controller(path: Path | str, weights: MLPWeights, manifest: Manifest) -> Manifest:
+def save_controller(
+    path: Path | str, controller: Controller, manifest: Manifest, folds: Sequence[Controller] = ()
+) -> Manifest:
     """Writes the folder `path` and returns the manifest as written.
 
     The folder is made whole beside its place and then renamed into it: at any moment `path` is the old
     controller, the new one or nothing, never a mixture. A saved controller that is there is replaced; anything
     else that is there is left alone and refused (see `check_target`). A link is followed.
 
+    Args:
+        path: folder to write.
+        controller: what decides.
+        manifest: its `kind` is filled in; `folds` says what each of `folds` did not learn from.
+        folds: task-fold controllers of the same kind, for off-policy evaluation.
+
     Raises:
-        SchemaMismatch: weights and manifest do not fit together.
+        SchemaMismatch: controller and manifest do not fit together.
         InputError: `path` is there and is no controller, it cannot be written, or a field of the manifest could not
             be read again. What was at `path` before is still there, unless the message says that the new one is in
             its place.
     """
     target = check_target(path)
-    if weights.n_features != len(manifest.feature_names):
+    _expect_width(controller, manifest, "the controller")
+    if len(folds) != len(manifest.folds) or any(fold.kind != controller.kind for fold in folds):
         raise SchemaMismatch(
-            f"the network reads {weights.n_features} features, the manifest names {len(manifest.feature_names)}"
+            f"{len(folds)} task-fold controllers of kinds {sorted({fold.kind for fold in folds})}; the manifest names "
+            f"{len(manifest.folds)} folds of a {controller.kind!r} controller"
         )
-    content = save_tensors(weights.tensors())
-    written = replace(manifest, weights_sha256=hashlib.sha256(content).hexdigest())
+    arrays = dict(controller.tensors())
+    for index, fold in enumerate(folds):
+        arrays.update({f"{_FOLD}{index}/{name}": array for name, array in fold.tensors().items()})
+    content = save_tensors({name: np.ascontiguousarray(array) for name, array in arrays.items()})
+    written = replace(manifest, kind=controller.kind, weights_sha256=hashlib.sha256(content).hexdigest())
     text = manifest_json(written, target / MANIFEST_FILE)
     try:
         replace_folder(target, {WEIGHTS_FILE: content, MANIFEST_FILE: text.encode()})
@@ -118,7 +145,7 @@ def check_target(path: Path | str) -> Path:
     return target
 
 
-def load_controller(path: Path | str, setting: Setting | None = None) -> ControllerPolicy:
+def load_controller(path: Path | str, setting: Setting | None = None) -> Controller:
     """The controller in the folder `path`, ready to decide.
 
     Args:
@@ -130,7 +157,24 @@ def load_controller(path: Path | str, setting: Setting | None = None) -> Control
         InputError: a file is missing, damaged or not readable.
         SchemaMismatch: made for another format, other actions, other features or another setting.
     """
-    folder = Path(path)
+    manifest, arrays = _read(Path(path), setting)
+    return _controller(Path(path), manifest, arrays, "")
+
+
+def load_folds(path: Path | str, setting: Setting | None = None) -> tuple[tuple[Controller, frozenset[str]], ...]:
+    """The task-fold controllers in the folder `path`, each with the hashes of the tasks it did not learn from.
+
+    Raises:
+        InputError, SchemaMismatch: as `load_controller`.
+    """
+    manifest, arrays = _read(Path(path), setting)
+    return tuple(
+        (_controller(Path(path), manifest, arrays, f"{_FOLD}{index}/"), frozenset(held_out))
+        for index, held_out in enumerate(manifest.folds)
+    )
+
+
+def _read(folder: Path, setting: Setting | None) -> tuple[Manifest, dict[str, npt.NDArray[np.generic]]]:
     manifest = read_manifest(folder)
     if setting is not None:
         check_setting(folder, manifest, setting)
@@ -145,20 +189,41 @@ def load_controller(path: Path | str, setting: Setting | None = None) -> Control
             remedy="The file was changed or cut short; copy the folder again or train again",
         )
     try:
-        weights = MLPWeights.from_tensors(load_tensors(content))
-    except (SafetensorError, ValueError, KeyError) as problem:  # KeyError: a dtype that numpy does not have
+        return manifest, dict(load_tensors(content))
+    except (SafetensorError, KeyError) as problem:  # KeyError: a dtype that numpy does not have
         raise InputError(
             f"holds the dtype {problem}" if isinstance(problem, KeyError) else str(problem),
             file=file,
-            expected="the finite float32 arrays w1 (d, h), b1 (h), w2 (h, 7), b2 (7)",
+            expected="the arrays of a controller",
             remedy=RETRAIN,
         ) from problem
-    if weights.n_features != len(manifest.feature_names):
-        raise SchemaMismatch(
-            f"{file}: the network reads {weights.n_features} features, "
-            f"the manifest names {len(manifest.feature_names)}. {RETRAIN}"
-        )
-    return ControllerPolicy(weights, manifest.decision, manifest.name)
+
+
+def _controller(
+    folder: Path, manifest: Manifest, arrays: dict[str, npt.NDArray[np.generic]], prefix: str
+) -> Controller:
+    """The controller whose arrays begin with `prefix`; the empty one is the controller itself."""
+    file = folder / WEIGHTS_FILE
+    own = {
+        name.removeprefix(prefix): array
+        for name, array in arrays.items()
+        if name.startswith(prefix) and (prefix or not name.startswith(_FOLD))
+    }
+    try:
+        controller = make_controller(manifest.kind, own, manifest.decision, manifest.name)
+    except ValueError as problem:
+        raise InputError(
+            str(problem), file=file, expected=f"the finite arrays of a {manifest.kind!r} controller", remedy=RETRAIN
+        ) from problem
+    _expect_width(controller, manifest, f"{file}: the controller")
+    return controller
+
+
+def _expect_width(controller: Controller, manifest: Manifest, what: str) -> None:
+    """A network reads all features; trees may never split on the last ones."""
+    named, read = len(manifest.feature_names), controller.n_features
+    if read > named or (isinstance(controller, ControllerPolicy) and read != named):
+        raise SchemaMismatch(f"{what} reads {read} features, the manifest names {named}. {RETRAIN}")
 
 
 def _unwritable(target: Path, problem: OSError) -> InputError:

@@ -76,8 +76,10 @@ class TrainResult:
     metrics: TrainMetrics
 
 
-def step_weights(data: StepData, config: AWConfig) -> tuple[Floats, Slack]:
+def step_weights(data: StepData, config: AWConfig, seed: int = 0) -> tuple[Floats, Slack]:
     """Weights (n,) that `config` gives to the steps, and the slack behind them.
+
+    `seed` is that of the fits behind `step` and `planned` advantages.
 
     Raises:
         UnusableBuffer: no episodes, or (not for BC) nothing to compare them with.
@@ -85,13 +87,13 @@ def step_weights(data: StepData, config: AWConfig) -> tuple[Floats, Slack]:
     slack = measure_slack(data.returns, data.task)
     if config.method is Method.BC:
         return np.ones(len(data.action)), slack
-    advantages = advantage_estimator(config)(data)
+    advantages = advantage_estimator(config, seed)(data)
     return awr_weights(advantages, config.beta, config.weight_min, config.weight_max), slack
 
 
 def train(data: StepData, config: AWConfig, seed: int, device: str = "cpu") -> TrainResult:
     """One model on all steps of `data`; see `train_many`."""
-    weights, _ = step_weights(data, config)
+    weights, _ = step_weights(data, config, seed)
     return train_many(data, [ModelPlan(seed, weights)], config, device)[0]
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from experiments.maturity_keys import MaturityPresetConfig
+from experiments.method_config import AnyMethodConfig, MethodConfig
 
 __all__ = [
     "CollectConfig",
@@ -202,47 +203,19 @@ class CollectConfig:
 
 
 @dataclass
-class MethodConfig:
-    """A learner, field by field `controllers.AWConfig`, which checks the values and says what they mean."""
-
-    method: str = MISSING
-    """`aw` (advantage-weighted regression) or `bc` (behaviour cloning, the same with all weights 1)."""
-    advantage: str = "trajectory"
-    """Every step inherits its episode's return above the task's baseline."""
-    baseline: str = "task_mean"
-    """`task_mean` or `leave_one_out`."""
-    hidden: int = 64
-    """Width of the one hidden layer."""
-    learning_rate: float = 1e-3
-    """Adam."""
-    batch_size: int = 256
-    """Steps a minibatch."""
-    epochs: int = 20
-    """Passes over the data."""
-    beta: float = 0.2
-    """Temperature β of w = exp(A/β)."""
-    weight_min: float = 0.1
-    """Weights are clipped from below ..."""
-    weight_max: float = 10.0
-    """... and from above."""
-    entropy: float = 0.01
-    """c_H."""
-    decision: str = "sample"
-    """Decision rule of the saved controller: `sample` or `greedy`."""
-
-
-@dataclass
 class TrainConfig:
     """Learn a controller from a buffer and save it: `python -m harness_mdp.train`."""
 
     setting: SettingConfig = MISSING
-    method: MethodConfig = MISSING
+    method: AnyMethodConfig = MISSING
     buffer: str = MISSING
     """Folder of the Delta table."""
     out: str = MISSING
     """Folder of the saved controller."""
     seed: int = 0
-    """Seed of the starting weights and the order of minibatches."""
+    """Seed of everything that is drawn in training."""
+    folds: int = 5
+    """Task-fold controllers to save with it: `ope` scores each on tasks it did not learn from. 0 saves none."""
     device: str = "auto"
     """auto, cpu or cuda."""
     from_executor: str | None = None

@@ -73,6 +73,11 @@ def make_policy(config: PolicyConfig, setting: Setting) -> Policy:
             controller = load_controller(Path(config.path), setting)
             if config.decision is None:
                 return controller
+            if not isinstance(controller, ControllerPolicy):
+                raise ConfigError(
+                    f"policy.decision={config.decision}: {config.path} is a {controller.kind!r} controller, which "
+                    "always decides greedily. Leave policy.decision out"
+                )
             return ControllerPolicy(
                 controller.weights, member(DecisionRule, "policy.decision", config.decision), controller.name
             )

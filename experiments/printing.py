@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # torch, pandas and d3rlpy are loaded by the command that nee
     from analysis.verdict import Verdict
     from buffers.export import Exported
     from buffers.verify import Report
+    from controllers.learners import Learned
     from experiments.collection import Collection, DryRun
     from experiments.config import (
         CollectConfig,
@@ -138,32 +139,45 @@ def _mixed(horizons: Sequence[int]) -> tuple[str, ...]:
 
 def print_training(config: TrainConfig, training: Training) -> None:
     """What was learned from, how the weights came out, and where the controller is."""
-    metrics, arrays, slack = training.metrics, training.arrays, training.slack
+    arrays, slack = training.arrays, training.slack
     _facts(
         [
             ("method", f"{training.manifest.method}, seed {config.seed}, decides by {training.manifest.decision}"),
             (
                 "learned from",
-                f"{arrays.n_episodes} episodes, {metrics.n_steps} steps, {slack.n_tasks} tasks; "
+                f"{arrays.n_episodes} episodes, {arrays.n_steps} steps, {slack.n_tasks} tasks; "
                 f"mean return {arrays.returns.mean():.3f}; {config.buffer} version {arrays.version}",
             ),
             ("executor", ", ".join(name + _simulated(name) for name in arrays.executors)),
             ("slack", f"{slack.slack:.3f}"),
             *(("note", remark) for remark in slack.remarks()),
             *(("note", f"episodes of horizons {h} are learned from together") for h in _mixed(arrays.horizons)),
-            (
-                "weights",
-                f"{metrics.weight_min:.2f} to {metrics.weight_max:.2f}, mean {metrics.weight_mean:.2f}, "
-                f"ESS {metrics.ess:.0f} of {metrics.n_steps} steps",
-            ),
-            ("loss", f"{metrics.loss[0]:.4f} -> {metrics.loss[-1]:.4f}"),
-            (
-                "policy",
-                f"entropy {metrics.entropy:.3f} nats, takes the base action with {metrics.agreement_with_base:.1%}",
-            ),
+            *_learning(training.learned),
             ("controller", str(training.out)),
         ]
     )
+
+
+def _learning(learned: Learned) -> list[tuple[str, str]]:
+    """What this kind of learner has to say of its training."""
+    metrics: dict[str, Any] = dict(learned.metrics)
+    policy = f"takes the base action with {metrics['agreement_with_base']:.1%}"
+    facts: list[tuple[str, str]] = []
+    if "ess" in metrics:
+        facts = [
+            (
+                "weights",
+                f"{metrics['weight_min']:.2f} to {metrics['weight_max']:.2f}, mean {metrics['weight_mean']:.2f}, "
+                f"ESS {metrics['ess']:.0f} of {metrics['n_steps']} steps",
+            ),
+            ("loss", f"{metrics['loss'][0]:.4f} -> {metrics['loss'][-1]:.4f}"),
+        ]
+        policy = f"entropy {metrics['entropy']:.3f} nats, {policy}"
+    if "states_without_support" in metrics:
+        policy += f"; no action had enough data in {metrics['states_without_support']:.1%} of states (base there)"
+    if learned.folds:
+        facts.append(("folds", f"{len(learned.folds)} task-fold controllers, for off-policy evaluation"))
+    return [*facts, ("policy", policy)]
 
 
 def print_evaluation(config: EvaluateConfig, evaluation: Evaluation, preset: str) -> None:

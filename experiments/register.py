@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments import config
+from experiments import config, method_config
 from experiments.export_config import ExportConfig
 from experiments.maturity_keys import MaturityPresetConfig
 from experiments.ope_config import OpeConfig, OpeProofConfig
@@ -32,7 +32,10 @@ SCHEMAS: dict[str, type] = {
     "policy/epsilon_schema": config.EpsilonPolicyConfig,
     "policy/portfolio_schema": config.PortfolioPolicyConfig,
     "policy/controller_schema": config.ControllerPolicyConfig,
-    "method/schema": config.MethodConfig,
+    "method/schema": method_config.MethodConfig,
+    "method/plan_schema": method_config.PlanMethodConfig,
+    "method/q_schema": method_config.QMethodConfig,
+    "method/d3rlpy_schema": method_config.D3MethodConfig,
     "maturity/schema": MaturityPresetConfig,
 }
 """Name, or group/name, by which the YAML files in `conf/` extend them."""

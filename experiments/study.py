@@ -6,8 +6,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from experiments.collection import Collection, collect
-from experiments.config import CollectConfig, EvaluateConfig, MethodConfig, SettingConfig, StudyConfig, TrainConfig
+from experiments.config import CollectConfig, EvaluateConfig, SettingConfig, StudyConfig, TrainConfig
 from experiments.evaluation import Evaluation, evaluate
+from experiments.method_config import method_config
 from experiments.training import Training, train
 from harness_mdp.errors import ConfigError, HarnessError
 from harness_mdp.hashing import canonical_json
@@ -53,7 +54,7 @@ def run_study(config: StudyConfig, *, quiet: bool = False) -> Study:
         train(
             TrainConfig(
                 setting=SettingConfig(name=config.setting.name),  # the buffer says which tasks
-                method=MethodConfig(method=method),
+                method=method_config(method),
                 buffer=str(buffer),
                 out=str(root / "controllers" / f"{method}-{seed}"),
                 seed=seed,

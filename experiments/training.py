@@ -7,19 +7,19 @@ from pathlib import Path
 
 from buffers import ReplayBuffer, TrainingArrays
 from buffers.where import Narrower
-from controllers.advantages import Slack
-from controllers.config import AdvantageKind, AWConfig, Baseline, DecisionRule, Method
+from controllers.advantages import Slack, measure_slack
+from controllers.config import AWConfig, DecisionRule
+from controllers.data import Bools
+from controllers.learners import Learned, learn
 from controllers.saved import Manifest, check_target, save_controller
-from controllers.training import ModelPlan as Plan
-from controllers.training import TrainMetrics, step_weights, train_many
-from experiments.config import MethodConfig, SettingConfig, TrainConfig
-from experiments.members import member
+from experiments.config import SettingConfig, TrainConfig
+from experiments.method_config import learner_config
 from experiments.running import expect_seed
 from harness_mdp.errors import ConfigError, SchemaMismatch, UnusableBuffer
 from harness_mdp.settings import open_setting
 from harness_mdp.settings.protocol import Setting
 
-__all__ = ["Training", "awr_config", "train"]
+__all__ = ["Training", "train"]
 
 
 @dataclass(frozen=True)
@@ -30,29 +30,7 @@ class Training:
     manifest: Manifest
     arrays: TrainingArrays
     slack: Slack
-    metrics: TrainMetrics
-
-
-def awr_config(config: MethodConfig) -> AWConfig:
-    """The learner's own configuration, its values checked.
-
-    Raises:
-        ConfigError: a value that cannot work, by name.
-    """
-    return AWConfig(
-        method=member(Method, "method", config.method),
-        advantage=member(AdvantageKind, "method.advantage", config.advantage),
-        baseline=member(Baseline, "method.baseline", config.baseline),
-        hidden=config.hidden,
-        learning_rate=config.learning_rate,
-        batch_size=config.batch_size,
-        epochs=config.epochs,
-        beta=config.beta,
-        weight_min=config.weight_min,
-        weight_max=config.weight_max,
-        entropy=config.entropy,
-        decision=member(DecisionRule, "method.decision", config.decision),
-    )
+    learned: Learned
 
 
 def _expect_name_only(config: SettingConfig) -> None:
@@ -90,7 +68,7 @@ def train(config: TrainConfig) -> Training:
     _expect_name_only(config.setting)
     expect_seed(config.seed)
     out = check_target(config.out)
-    learner = awr_config(config.method)
+    learner = learner_config(config.method)
     setting = open_setting(config.setting.name)
     buffer = ReplayBuffer(config.buffer)
     arrays = _arrays(buffer, setting, config)
@@ -99,13 +77,13 @@ def train(config: TrainConfig) -> Training:
             f"{config.buffer}: episodes have feature schema {arrays.feature_schema_id}, this installation's "
             f"{setting.name} (version {setting.version}) has {setting.schema.id}. Collect again with this version"
         )
-    weights, slack = step_weights(arrays, learner)
-    result = train_many(arrays, [Plan(config.seed, weights)], learner, config.device)[0]
+    slack = measure_slack(arrays.returns, arrays.task)
+    learned = learn(arrays, learner, seed=config.seed, device=config.device, folds=config.folds)
     manifest = Manifest(
         name=learner.method.value,
         method=learner.method.value,
         seed=config.seed,
-        decision=learner.decision,
+        decision=learner.decision if isinstance(learner, AWConfig) else DecisionRule.GREEDY,
         feature_schema_id=setting.schema.id,
         feature_names=setting.schema.names,
         settings={setting.name: setting.version},
@@ -113,7 +91,13 @@ def train(config: TrainConfig) -> Training:
         buffer_path=config.buffer,
         buffer_version=arrays.version,
         task_hashes=arrays.task_hashes,
+        folds=tuple(_hashes(arrays, fold.held_out) for fold in learned.folds),
         config=learner.as_json(),
-        metrics={**result.metrics.as_json(), "slack": asdict(slack)},
+        metrics={**learned.metrics, "slack": asdict(slack)},
     )
-    return Training(out, save_controller(out, result.weights, manifest), arrays, slack, result.metrics)
+    folds = [fold.controller for fold in learned.folds]
+    return Training(out, save_controller(out, learned.controller, manifest, folds), arrays, slack, learned)
+
+
+def _hashes(arrays: TrainingArrays, episodes: Bools) -> tuple[str, ...]:
+    return tuple(arrays.task_hashes[index] for index in sorted(set(arrays.task[episodes].tolist())))

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from harness_mdp.hashing import digest
 from harness_mdp.mdp import ACTIONS, Action, State
 
-__all__ = ["N_FLAGS", "FeatureSchema", "features"]
+__all__ = ["CLOCKS", "N_FLAGS", "STEPS_LEFT", "FeatureSchema", "features"]
 
 N_FLAGS = 4
 """Setting-specific structural flags, each 0 or 1."""
@@ -42,6 +42,12 @@ _COMMON = (
     "executor_errors",
     "stalled",
 )
+
+STEPS_LEFT = _COMMON.index("steps_left")
+"""Place of the share of H that is left, this step included."""
+
+CLOCKS = tuple(_COMMON.index(name) for name in ("steps_used", "steps_left", "tokens_used", "cost_used"))
+"""Places of the features that say how much is spent, not what was found."""
 
 # Scales bring the usual range to about [0, 1]; they are constants, so that a stored feature needs no fit.
 _LENGTH_SCALE = math.log1p(4000.0)

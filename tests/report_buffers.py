@@ -8,6 +8,7 @@ from pathlib import Path
 from analysis.report import MadeBy, Page, build_page
 from buffers import ReplayBuffer
 from controllers.network import initial_weights
+from controllers.policy import ControllerPolicy
 from controllers.saved import save_controller
 from experiments.collection import collect
 from experiments.config import (
@@ -52,7 +53,7 @@ def controllers(folder: Path, name: str = "aw", seeds: int = 2) -> list[str]:
             feature_names=schema.names,
             settings={schema.setting: schema.setting_version},
         )
-        save_controller(folder / f"{name}-{seed}", initial_weights(len(schema), 8, seed=seed), about)
+        save_controller(folder / f"{name}-{seed}", ControllerPolicy(initial_weights(len(schema), 8, seed=seed)), about)
         made.append(str(folder / f"{name}-{seed}"))
     return made
 

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 from controllers.config import AWConfig, DecisionRule
 from controllers.network import initial_weights
+from controllers.policy import ControllerPolicy
 from controllers.saved import Manifest, save_controller
 from harness_mdp.features import FeatureSchema
 
@@ -40,7 +41,7 @@ def setting(schema: FeatureSchema = SCHEMA) -> SimpleNamespace:
 
 
 def saved(folder: Path, **changes) -> Path:
-    save_controller(folder, initial_weights(len(SCHEMA), 8, seed=1), manifest(**changes))
+    save_controller(folder, ControllerPolicy(initial_weights(len(SCHEMA), 8, seed=1)), manifest(**changes))
     return folder
 
 

@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from controllers.network import initial_weights
+from controllers.policy import ControllerPolicy
 from controllers.saved import check_target, load_controller, read_manifest, save_controller
 from harness_mdp.errors import InputError
 from tests.saved_controllers import SCHEMA, manifest, saved
@@ -130,7 +131,7 @@ def test_a_full_disk_is_said_and_keeps_the_controller_that_was_there(tmp_path):
     folder = saved(tmp_path / "c")
     before = contents(tmp_path)
     with full_disk(), pytest.raises(InputError, match=r"c: a controller cannot be saved here .* Make room"):
-        save_controller(folder, initial_weights(len(SCHEMA), 8, seed=2), manifest())
+        save_controller(folder, ControllerPolicy(initial_weights(len(SCHEMA), 8, seed=2)), manifest())
     assert contents(tmp_path) == before
 
 

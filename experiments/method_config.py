@@ -1,0 +1,162 @@
+"""What can be configured about a learner. None is the method's own value (`controllers.presets`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from controllers.config import (
+    AdvantageKind,
+    AWConfig,
+    Baseline,
+    D3Config,
+    DecisionRule,
+    LearnerConfig,
+    Method,
+    PlanConfig,
+    QConfig,
+)
+from controllers.presets import preset
+from experiments.members import member
+
+__all__ = ["D3MethodConfig", "MethodConfig", "PlanMethodConfig", "QMethodConfig", "learner_config", "method_config"]
+
+MISSING: Any = "???"
+
+
+@dataclass
+class AnyMethodConfig:
+    """A learner."""
+
+    method: str = MISSING
+    """Name of the learner."""
+
+
+@dataclass
+class PlanMethodConfig(AnyMethodConfig):
+    """Pessimistic planning on abstract states, field by field `controllers.PlanConfig`."""
+
+    method: str = "plan"
+    members: int | None = None
+    """Abstractions planned on, each found on half of the tasks; 1 gives one table that can be read."""
+    cells: int | None = None
+    """At most so many abstract states in each."""
+    cell_steps: int | None = None
+    """Steps in a cell, at least."""
+    rounds: int | None = None
+    """How often plan and cells take turns."""
+    z: float | None = None
+    """Standard errors by which every backed-up mean is lowered."""
+    min_visits: int | None = None
+    """A pair of cell and action with fewer visits is left out ..."""
+    min_tasks: int | None = None
+    """... and one from fewer tasks."""
+    spread_penalty: float | None = None
+    """Standard deviations between members by which their mean is lowered."""
+
+
+@dataclass
+class QMethodConfig(AnyMethodConfig):
+    """Fitted Q within support, field by field `controllers.QConfig`."""
+
+    bags: int | None = None
+    """Forests, each on its own half of the tasks."""
+    trees: int | None = None
+    """Trees in each."""
+    leaf_steps: int | None = None
+    """Steps in a leaf, at least."""
+    z: float | None = None
+    """Standard deviations between bags by which their mean is lowered."""
+    min_visits: int | None = None
+    """Support: visits of a pair of cell and action ..."""
+    min_tasks: int | None = None
+    """... from so many tasks."""
+    cells: int | None = None
+    """Cells of the support rule."""
+
+
+@dataclass
+class D3MethodConfig(AnyMethodConfig):
+    """A learner of d3rlpy, field by field `controllers.D3Config`."""
+
+    hidden: int | None = None
+    """Width of the one hidden layer."""
+    learning_rate: float | None = None
+    """Adam."""
+    batch_size: int | None = None
+    """Steps a minibatch."""
+    steps: int | None = None
+    """Gradient steps."""
+    gamma: float | None = None
+    """Discount."""
+    alpha: float | None = None
+    """CQL's weight of conservatism."""
+    threshold: float | None = None
+    """BCQ's threshold on the imitated probability, relative to the most probable action."""
+
+
+@dataclass
+class MethodConfig(AnyMethodConfig):
+    """Advantage-weighted regression and behaviour cloning, field by field `controllers.AWConfig`."""
+
+    advantage: str | None = None
+    """`trajectory` (its episode's return above the task's baseline), `step` or `planned`."""
+    baseline: str | None = None
+    """Of trajectory advantages: `task_mean` or `leave_one_out`."""
+    hidden: int | None = None
+    """Width of the one hidden layer."""
+    learning_rate: float | None = None
+    """Adam."""
+    batch_size: int | None = None
+    """Steps a minibatch."""
+    epochs: int | None = None
+    """Passes over the data."""
+    beta: float | None = None
+    """Temperature β of w = exp(A/β)."""
+    weight_min: float | None = None
+    """Weights are clipped from below ..."""
+    weight_max: float | None = None
+    """... and from above."""
+    entropy: float | None = None
+    """c_H."""
+    decision: str | None = None
+    """Decision rule of the saved controller: `sample` or `greedy`."""
+    plan: PlanMethodConfig = field(default_factory=PlanMethodConfig)
+    """The plan behind `planned` advantages."""
+
+
+def method_config(name: str) -> AnyMethodConfig:
+    """The configuration of a learner by name, nothing changed.
+
+    Raises:
+        ConfigError: no such learner.
+    """
+    match preset(member(Method, "method", name)):
+        case AWConfig():
+            return MethodConfig(method=name)
+        case PlanConfig():
+            return PlanMethodConfig(method=name)
+        case QConfig():
+            return QMethodConfig(method=name)
+        case D3Config():
+            return D3MethodConfig(method=name)
+
+
+def learner_config(config: AnyMethodConfig) -> LearnerConfig:
+    """The learner's own configuration, its values checked.
+
+    Raises:
+        ConfigError: a value that cannot work, by name.
+    """
+    default = preset(member(Method, "method", config.method))
+    given = {
+        item.name: value
+        for item in fields(config)
+        if item.name != "method" and (value := getattr(config, item.name)) is not None
+    }
+    if isinstance(config, MethodConfig):
+        given["plan"] = learner_config(config.plan)
+        for name, kind in (("advantage", AdvantageKind), ("baseline", Baseline), ("decision", DecisionRule)):
+            if name in given:
+                given[name] = member(kind, f"method.{name}", given[name])
+    return replace(default, **given)

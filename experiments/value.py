@@ -1,0 +1,118 @@
+"""The value of policies by fresh simulated episodes, kept in memory: the truth that estimates are held against.
+
+Evaluation logs every episode to a buffer; where a figure needs thousands of episodes a policy and nothing but
+their returns, this spares the rows. Draws are shared between policies as in evaluation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from experiments.config import SettingConfig, SimulatedConfig
+from experiments.executors import make_executor
+from experiments.tasks import TaskSet, load_tasks
+from harness_mdp.errors import HarnessError
+from harness_mdp.mdp import Episode, Policy
+from harness_mdp.runner import EpisodePlan, Failure, run_episodes
+from harness_mdp.scoring.rubric import Scorer
+
+__all__ = ["SimulatedReturns", "SimulatedWorld"]
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SimulatedReturns:
+    """Returns of one policy on every (task, rollout); every figure from it is simulated."""
+
+    returns: Floats
+    """(n_tasks, rollouts) Q in [0, 1]."""
+    steps: Floats
+    """(n_tasks, rollouts)"""
+
+    @property
+    def value(self) -> float:
+        """Mean return, tasks weighing equally."""
+        return float(self.returns.mean())
+
+
+class SimulatedWorld:
+    """The tasks of a setting and the simulated executor, ready to run policies.
+
+    Args:
+        name: the setting.
+        profile: skill of the simulated executor.
+        concurrency: episodes at once; some tools run in processes of their own.
+    """
+
+    def __init__(self, name: str, profile: str = "medium", concurrency: int = 16) -> None:
+        self.tasks: TaskSet = load_tasks(SettingConfig(name=name))
+        self._scorer = Scorer(self.tasks.setting, self.tasks.store.sealed)
+        self._concurrency = concurrency
+        self._profile = profile
+        self._known: dict[tuple[str, str, int, int], SimulatedReturns] = {}
+
+    def returns(self, policy: Policy, *, split: str, rollouts: int, seed: int) -> SimulatedReturns:
+        """Run `policy` on rollouts 0 .. `rollouts` - 1 of every task of `split`.
+
+        Raises:
+            HarnessError: an episode failed for reasons outside the agent.
+        """
+        key = (policy.fingerprint, split, rollouts, seed)
+        if key not in self._known:
+            episodes = asyncio.run(self._episodes(policy, split, rollouts, seed))
+            self._known[key] = _returns(episodes, [task.id for task in self.tasks.select(split)], rollouts)
+        return self._known[key]
+
+    async def _episodes(self, policy: Policy, split: str, rollouts: int, seed: int) -> list[Episode]:
+        tasks = self.tasks
+        executor = make_executor(SimulatedConfig(profile=self._profile), tasks, self._concurrency)
+        plans = [
+            EpisodePlan(
+                run="value",
+                phase="eval",
+                setting=tasks.setting,
+                task=task,
+                policy=policy,
+                executor=executor.fingerprint,
+                seed=seed,
+                rollout=rollout,
+                horizon=tasks.horizon,
+                budgets=tasks.budgets,
+            )
+            for task in tasks.select(split)
+            for rollout in range(rollouts)
+        ]
+        episodes: list[Episode] = []
+
+        async def keep(episode: Episode) -> None:
+            episodes.append(episode)
+
+        async def fail(failure: Failure) -> None:
+            raise HarnessError(f"{tasks.setting.name}: an episode failed ({failure.kind}: {failure.message})")
+
+        await run_episodes(
+            plans,
+            executor,
+            self._scorer,
+            concurrency=self._concurrency,
+            on_episode=keep,
+            on_failure=fail,
+        )
+        await executor.close()
+        return episodes
+
+
+def _returns(episodes: Sequence[Episode], task_ids: Sequence[str], rollouts: int) -> SimulatedReturns:
+    place = {task: row for row, task in enumerate(task_ids)}
+    returns = np.full((len(task_ids), rollouts), np.nan)
+    steps = np.full((len(task_ids), rollouts), np.nan)
+    for episode in episodes:
+        at = place[episode.task_id], episode.rollout
+        returns[at], steps[at] = episode.return_, len(episode.steps)
+    return SimulatedReturns(returns, steps)
