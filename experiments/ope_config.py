@@ -44,7 +44,7 @@ class OpeProofConfig:
 
     buffers: int = 2000
     """Independent buffers."""
-    tasks: int = 80
+    tasks: int = 40
     """Tasks of a buffer, their difficulty drawn anew in each."""
     rollouts: int = 20
     """Episodes of a task."""

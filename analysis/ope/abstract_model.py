@@ -40,6 +40,8 @@ class AbstractConfig:
     max_clusters: int = 32
     min_steps: int = 100
     """Logged steps of a cluster; a 64th of the log where that is less, or a small log would be one cluster."""
+    fewest_steps: int = 40
+    """But never fewer than these: in a smaller cluster no cell could ever have visits enough to count."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -197,7 +199,7 @@ def cluster_states(log: Logged, config: AbstractConfig) -> Ints:
     returns = log.returns[log.episode]
     spread = float(returns.std())
     scaled = (returns - returns.mean()) / (spread if spread > 0 else 1.0)
-    least = max(1, min(config.min_steps, len(log.t) // 64))
+    least = min(config.min_steps, max(config.fewest_steps, len(log.t) // 64))
     inputs = np.column_stack([log.features, log.t / log.horizon])
     tree = DecisionTreeRegressor(max_leaf_nodes=config.max_clusters, min_samples_leaf=least, random_state=0)
     tree.fit(inputs, np.column_stack([scaled, log.target]), sample_weight=log.mass[log.episode])
