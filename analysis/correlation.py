@@ -67,7 +67,7 @@ def correlation_within(
     """
     n = int(task.max()) + 1
     weight = 1.0 / np.bincount(task)[task]
-    x, y = _within(x, group, weight), _within(y, group, weight)  # the same r, without its rounding error
+    x, y = _standardised(x, group, weight), _standardised(y, group, weight)
     nested = len(np.unique(np.stack([group, task]), axis=1).T) == len(np.unique(group))
     if nested:  # a group inside a task keeps its mean in every resample, so that nothing is left to take out
         group = np.zeros_like(group)
@@ -97,9 +97,15 @@ def correlation_within(
     return Correlation(r, float(low), float(high), undefined)
 
 
-def _within(values: Floats, group: Ints, weight: Floats) -> Floats:
+def _standardised(values: Floats, group: Ints, weight: Floats) -> Floats:
+    """Values less the means of their groups, scaled to variance 1: the same r, without its rounding errors.
+
+    All 0 where nothing but rounding is left.
+    """
     means = np.bincount(group, weights=weight * values) / np.maximum(np.bincount(group, weights=weight), _ROUNDING)
-    return values - means[group]
+    left = values - means[group]
+    spread = float(np.sqrt(np.average(left**2, weights=weight)))
+    return left / spread if spread > 1e-9 * float(np.abs(values).max()) else np.zeros_like(left)
 
 
 def _task_sums(x: Floats, y: Floats, weight: Floats, task: Ints, group: Ints) -> Floats:

@@ -18,7 +18,7 @@ __all__ = ["GREYS", "HATCHES", "MARKERS", "begin", "finish", "rows_of", "save_fi
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
 """One a series; shapes carry what colour would."""
 
-GREYS = ("0.0", "0.55", "0.3", "0.7", "0.15", "0.45", "0.62", "0.22", "0.5", "0.38")
+GREYS = ("0.0", "0.55", "0.3", "0.7", "0.15", "0.45", "0.62", "0.22", "0.5", "0.33")
 """Neighbours differ in lightness, so that a photocopy keeps them apart."""
 
 HATCHES = ("", "///", "...", "xxx", "---", "\\\\\\", "+++")
