@@ -27,6 +27,10 @@ HALSTEAD = Draft("Halstead", ("doc-3", "doc-5"))
         "Halstead\n[doc-3] [doc-5]",
         "Answer: Halstead. Sources: [doc-3] [doc-5]",
         "Answer: Halstead [hit-3] [hit-5]",
+        "Halstead (doc-3) (doc-5).",
+        "Halstead (doc-3) (doc-5",
+        "=== Answer ===\nHalstead (doc-3) (doc-5)",
+        "== Question ===\nIn which town was she born?\n=== Evidence ===\nHalstead [doc-3] [doc-5]",
     ],
 )
 def test_the_same_draft_in_many_forms(reply):
@@ -69,6 +73,7 @@ def test_a_bare_or_truncated_answer_has_the_sources_it_names_and_no_others(reply
         '{"answer": null, "citations": []}',
         '{"answer": "Halst',
         '{"answer": ["Halstead"]}',
+        "=== Question ===\nWhich town is it?\n=== Answer ===",
     ],
 )
 def test_nothing_to_read_is_unparsable(reply):

@@ -28,7 +28,13 @@ _MAX_STARTS = 50
 """Opening braces that are tried as the start of the JSON."""
 
 _ID = re.compile(r"\b(?:doc|hit)[-_ ]?0*(\d+)\b", re.IGNORECASE)
-_BRACKETED = re.compile(r"[\[(][^\[\]()]*\b(?:doc|hit|source)\b[^\[\]()]*[\])]", re.IGNORECASE)
+_BRACKETED = re.compile(
+    r"[\[(](?=[^\[\]()]*\b(?:doc|hit|source))(?:(?:doc|document|hit|source|id)s?|number|and|see|[\d\s,;:&#._-])*(?:[\])]|$)",
+    re.IGNORECASE,
+)
+"""Ids in brackets and nothing that could take the answer back; where a reply was cut off, the last one is open."""
+_HEADING = re.compile(r"^ *={2,}")
+"""A section mark of the prompt, which small models repeat before they answer."""
 _SOURCES = re.compile(r"^(?:[^\w\n]|_)*(?:sources?|citations?)[*_\s]*:(.*)$", re.IGNORECASE | re.MULTILINE)
 _INLINE_SOURCES = re.compile(r"(?<![\s.;,(])[\s.;,(]*\b(?:sources?|citations?)\s*:.*$", re.IGNORECASE)
 _JSON_ANSWER = re.compile(r'"answer"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+)', re.IGNORECASE)
@@ -116,6 +122,7 @@ def _from_lines(text: str) -> Draft:
     citations = _ids("\n".join(sources) if sources else text)
     rest = _SOURCES.sub("", text)
     lines = [line for line in rest.splitlines() if re.search(r"\w", _BRACKETED.sub("", line))]
+    lines = [line for line in lines if not _HEADING.match(line)]
     named = [said for number, line in enumerate(lines) if (said := _named(line, first=not number))]
     if named:
         inline = () if sources else _ids(named[-1])

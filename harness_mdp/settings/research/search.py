@@ -19,9 +19,10 @@ def _fit(passages: tuple[str, ...]) -> Corpus:
     return Corpus(passages)
 
 
-def rank(query: str, passages: Sequence[str]) -> list[int]:
-    """Indices of all passages, most similar to `query` (cosine of TF-IDF) first; ties in corpus order."""
-    return _fit(tuple(passages)).ranked(query)
+def rank(query: str, passages: Sequence[str]) -> list[tuple[int, float]]:
+    """(index, cosine of TF-IDF with `query`) of all passages, most similar first; ties in corpus order."""
+    similarity = _fit(tuple(passages)).similarity(query)
+    return sorted(enumerate(similarity), key=lambda item: (-item[1], item[0]))
 
 
 def mentioned(titles: Sequence[str], text: str) -> list[str]:
