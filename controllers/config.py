@@ -14,6 +14,7 @@ __all__ = [
     "AWConfig",
     "AdvantageKind",
     "Baseline",
+    "ConfigurationJson",
     "D3Config",
     "DecisionRule",
     "LearnerConfig",
@@ -89,7 +90,7 @@ class DecisionRule(StrEnum):
     """The most probable legal action, the lowest index among equals."""
 
 
-class _Json:
+class ConfigurationJson:
     """A configuration that a manifest can hold."""
 
     __slots__ = ()
@@ -98,13 +99,13 @@ class _Json:
         """Plain values by name, for the manifest."""
         values = {item.name: getattr(self, item.name) for item in fields(self)}  # pyright: ignore[reportArgumentType]
         return {
-            name: v.as_json() if isinstance(v, _Json) else str(v) if isinstance(v, StrEnum) else v
+            name: v.as_json() if isinstance(v, ConfigurationJson) else str(v) if isinstance(v, StrEnum) else v
             for name, v in values.items()
         }
 
 
 @dataclass(frozen=True, slots=True)
-class PlanConfig(_Json):
+class PlanConfig(ConfigurationJson):
     """Pessimistic planning on abstract states, by an ensemble over halves of the tasks (`planning`).
 
     Raises:
@@ -138,7 +139,7 @@ class PlanConfig(_Json):
 
 
 @dataclass(frozen=True, slots=True)
-class QConfig(_Json):
+class QConfig(ConfigurationJson):
     """Fitted Q with regression forests, within support (`fitted_q`).
 
     Raises:
@@ -170,7 +171,7 @@ class QConfig(_Json):
 
 
 @dataclass(frozen=True, slots=True)
-class D3Config(_Json):
+class D3Config(ConfigurationJson):
     """A learner of d3rlpy with one hidden layer, masked when deciding (`d3rlpy_learners`).
 
     Raises:
@@ -196,7 +197,7 @@ class D3Config(_Json):
 
 
 @dataclass(frozen=True, slots=True)
-class AWConfig(_Json):
+class AWConfig(ConfigurationJson):
     """Advantage-weighted regression, the paper's preset by default.
 
     `w = clip(exp(A/β), weight_min, weight_max)` and

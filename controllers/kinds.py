@@ -11,6 +11,7 @@ import numpy.typing as npt
 from controllers.config import DecisionRule
 from controllers.forest_q import ForestQ
 from controllers.gated_q import GatedQ
+from controllers.guard import GUARDED, GuardedPolicy, guard_from_tensors
 from controllers.network import MLPWeights
 from controllers.planned_q import PlannedQ
 from controllers.policy import ControllerPolicy
@@ -74,9 +75,20 @@ def make_controller(kind: str, tensors: Tensors, decision: DecisionRule, name: s
     Raises:
         ValueError: an unknown kind, or arrays that do not fit.
     """
+    if kind.startswith(GUARDED):
+        return _guarded(kind.removeprefix(GUARDED), tensors, decision, name)
     if kind not in KINDS:
         raise ValueError(f"unknown kind of controller {kind!r}; expected one of {', '.join(KINDS)}")
     try:
         return KINDS[kind](tensors, decision, name)
     except (KeyError, IndexError) as problem:
         raise ValueError(f"the array {problem} is missing or empty") from problem
+
+
+def _guarded(kind: str, tensors: Tensors, decision: DecisionRule, name: str) -> Controller:
+    inner = {key.removeprefix("inner."): array for key, array in tensors.items() if key.startswith("inner.")}
+    try:
+        guard = guard_from_tensors(tensors)
+    except (KeyError, IndexError) as problem:
+        raise ValueError(f"the array {problem} of the guard is missing or empty") from problem
+    return GuardedPolicy(make_controller(kind, inner, decision, name.removesuffix("+guard")), guard)

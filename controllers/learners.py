@@ -7,13 +7,14 @@ that it did not learn from.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from controllers.config import AWConfig, D3Config, LearnerConfig, PlanConfig, QConfig
 from controllers.data import Bools, Floats, StepData, check_steps
 from controllers.folds import task_folds
+from controllers.guard import GuardConfig, GuardedPolicy, GuardLevel, fit_guard
 from controllers.kinds import Controller
 from controllers.policy import ControllerPolicy
 from controllers.q_function import ValuePolicy
@@ -44,8 +45,18 @@ class Learned:
     folds: tuple[FoldController, ...] = field(default=())
 
 
-def learn(data: StepData, config: LearnerConfig, *, seed: int = 0, device: str = "cpu", folds: int = 0) -> Learned:
+def learn(
+    data: StepData,
+    config: LearnerConfig,
+    *,
+    seed: int = 0,
+    device: str = "cpu",
+    folds: int = 0,
+    guard: GuardConfig | None = None,
+) -> Learned:
     """Train one controller on all of `data`, and one on the other tasks for each of `folds` folds of its tasks.
+
+    With a guard, each is guarded by a plan on the same episodes that it learned from.
 
     Raises:
         UnusableBuffer: nothing to learn from, by name.
@@ -61,6 +72,8 @@ def learn(data: StepData, config: LearnerConfig, *, seed: int = 0, device: str =
             made = _weighted(data, parts, config, seed, device)
         case PlanConfig() | QConfig() | D3Config():
             made = [_one(only_episodes(data, part)[0], config, seed, device) for part in parts]
+    if guard is not None and guard.level is not GuardLevel.NONE:
+        made = [_guarded(one, only_episodes(data, part)[0], guard, seed) for one, part in zip(made, parts, strict=True)]
     first = made[0]
     others = tuple(FoldController(one.controller, own) for one, own in zip(made[1:], held_out, strict=True))
     return Learned(first.controller, first.metrics, first.step_weights, others)
@@ -85,6 +98,15 @@ def _weighted(data: StepData, parts: Sequence[Bools], config: AWConfig, seed: in
         )
         for result in results
     ]
+
+
+def _guarded(learned: Learned, data: StepData, config: GuardConfig, seed: int) -> Learned:
+    policy = GuardedPolicy(learned.controller, fit_guard(data, config, seed))
+    states = DecisionBatch(data.features, data.mask, data.base_action)
+    refused: dict[str, Json] = {
+        f"refused_{reason}": count / len(states) for reason, count in policy.refusals(states).items()
+    }
+    return replace(learned, controller=policy, metrics={**learned.metrics, **refused})
 
 
 def _one(data: StepData, config: PlanConfig | QConfig | D3Config, seed: int, device: str) -> Learned:

@@ -214,6 +214,11 @@ class TrainConfig:
     """Folder of the saved controller."""
     seed: int = 0
     """Seed of everything that is drawn in training."""
+    guard: str = "none"
+    """Follow the controller only where the buffer speaks for it, base elsewhere: `none`, `support` (enough visits) or
+    `advantage` (that, and a lower bound of the advantage over base above `guard_margin`)."""
+    guard_margin: float = 0.0
+    """In units of the return."""
     folds: int = 5
     """Task-fold controllers to save with it: `ope` scores each on tasks it did not learn from. 0 saves none."""
     device: str = "auto"

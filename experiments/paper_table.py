@@ -19,6 +19,7 @@ from experiments.config import (
     StudyConfig,
 )
 from experiments.evaluation import comparison_of
+from experiments.markdown import replace_between
 from experiments.study import Study, run_study
 from experiments.summary import summarise
 from harness_mdp.errors import ConfigError, InputError
@@ -27,7 +28,6 @@ from harness_mdp.hashing import Json
 __all__ = ["behaviour", "main", "paper_tables"]
 
 ARMS = ("forced_check", "check_revise", "bc", "aw")
-BEGIN, END = "<!-- paper_table: begin -->", "<!-- paper_table: end -->"
 
 
 def behaviour(name: str) -> PolicyConfig:
@@ -157,12 +157,7 @@ def _write(config: PaperTableConfig) -> int:
     text = paper_tables(config)
     print(text)  # noqa: T201
     if config.out is not None:
-        path = Path(config.out)
-        page = path.read_text()
-        if BEGIN not in page or END not in page:
-            raise InputError("holds no place for the tables", file=path, expected=f"the lines {BEGIN} and {END}")
-        head, _, rest = page.partition(BEGIN)
-        path.write_text(f"{head}{BEGIN}\n\n{text}\n{END}{rest.partition(END)[2]}")
+        replace_between(Path(config.out), "paper_table", text)
     return 0
 
 

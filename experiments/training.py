@@ -10,9 +10,11 @@ from buffers.where import Narrower
 from controllers.advantages import Slack, measure_slack
 from controllers.config import AWConfig, DecisionRule
 from controllers.data import Bools
+from controllers.guard import GuardConfig, GuardLevel
 from controllers.learners import Learned, learn
 from controllers.saved import Manifest, check_target, save_controller
 from experiments.config import SettingConfig, TrainConfig
+from experiments.members import member
 from experiments.method_config import learner_config
 from experiments.running import expect_seed
 from harness_mdp.errors import ConfigError, SchemaMismatch, UnusableBuffer
@@ -78,9 +80,10 @@ def train(config: TrainConfig) -> Training:
             f"{setting.name} (version {setting.version}) has {setting.schema.id}. Collect again with this version"
         )
     slack = measure_slack(arrays.returns, arrays.task)
-    learned = learn(arrays, learner, seed=config.seed, device=config.device, folds=config.folds)
+    guard = GuardConfig(member(GuardLevel, "guard", config.guard), config.guard_margin)
+    learned = learn(arrays, learner, seed=config.seed, device=config.device, folds=config.folds, guard=guard)
     manifest = Manifest(
-        name=learner.method.value,
+        name=learned.controller.name,
         method=learner.method.value,
         seed=config.seed,
         decision=learner.decision if isinstance(learner, AWConfig) else DecisionRule.GREEDY,
@@ -92,7 +95,7 @@ def train(config: TrainConfig) -> Training:
         buffer_version=arrays.version,
         task_hashes=arrays.task_hashes,
         folds=tuple(_hashes(arrays, fold.held_out) for fold in learned.folds),
-        config=learner.as_json(),
+        config={**learner.as_json(), "guard": guard.as_json()},
         metrics={**learned.metrics, "slack": asdict(slack)},
     )
     folds = [fold.controller for fold in learned.folds]

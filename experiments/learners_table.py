@@ -1,0 +1,248 @@
+"""Every learner and script in every setting, as a share of what can be gained; simulated (docs/learners.md).
+
+One cell is a setting, a behaviour and a collection seed: collect at paper size, train every learner, and run each on
+the evaluation tasks often enough that a value is known to about a hundredth. Cells are kept as they are finished.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.statistics import bootstrap_t, resample_counts
+from buffers import ReplayBuffer, TrainingArrays
+from controllers.config import DecisionRule, Method
+from controllers.guard import GuardConfig
+from controllers.kinds import Controller
+from controllers.learners import learn
+from controllers.presets import preset
+from controllers.saved import Manifest, save_controller
+from experiments.collection import collect
+from experiments.config import CollectConfig, PolicyConfig, PortfolioPolicyConfig, SettingConfig, SimulatedConfig
+from experiments.experts import expert
+from experiments.learners_table_config import LearnersTableConfig
+from experiments.markdown import replace_between
+from experiments.paper_table import behaviour
+from experiments.policies import named_policy
+from experiments.value import SimulatedWorld
+from harness_mdp.hashing import Json, canonical_json
+from harness_mdp.mdp import Policy
+
+__all__ = ["learners_tables", "main"]
+
+Floats = npt.NDArray[np.float64]
+
+SCRIPTS = ("base", "forced_check", "check_revise", "tool_first", "more_evidence")
+EVALUATION_SEED = 1
+UNDEFINED_BELOW = 0.03
+"""A share of a gain smaller than this is noise."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Task means of every policy, from one collection."""
+
+    means: Mapping[str, Floats]
+    """Policy -> (n_tasks,) mean return on each evaluation task."""
+    buffer_mean: float
+
+
+def run_cell(config: LearnersTableConfig, setting: str, behaviour_name: str, seed: int) -> Cell:
+    """Collect, train, run; or read what an earlier call of the same cell found."""
+    root = Path(config.root) / setting / f"{behaviour_name}-{seed}"
+    file = root / "values.json"
+    world = SimulatedWorld(setting, config.profile)
+    known = _known(file, config, world)
+    wanted = [*config.methods, *(f"{name}+guard" for name in config.guarded)]
+    if config.growing is not None and behaviour_name == "portfolio":
+        wanted += [f"{config.growing} round {index}" for index in (2, 3)]
+    if missing := [name for name in wanted if name not in known["means"]]:
+        _collect(config, setting, behaviour(behaviour_name), root / "buffer", seed)
+        arrays = ReplayBuffer(root / "buffer").tensors(setting)
+        known["buffer_mean"] = float(arrays.returns.mean())
+        for name in missing:
+            if " round " not in name:
+                began = time.perf_counter()
+                controller = _train(name, arrays, seed)
+                trained = time.perf_counter()
+                known["means"][name] = _task_means(world, controller, config)
+                print(  # noqa: T201
+                    f"{setting} {behaviour_name} {seed} {name}: {np.mean(known['means'][name]):.3f} (simulated; "
+                    f"trained in {trained - began:.0f} s, run in {time.perf_counter() - trained:.0f} s)",
+                    flush=True,
+                )
+                _keep(file, known)
+        if config.growing is not None and any(" round " in name for name in missing):
+            for name, controller in _growing(config, setting, root, seed):
+                known["means"][name] = _task_means(world, controller, config)
+                print(f"{setting} {seed} {name}: {np.mean(known['means'][name]):.3f} (simulated)", flush=True)  # noqa: T201
+        _keep(file, known)
+    means = {name: np.array(known["means"][name]) for name in wanted}
+    return Cell(means, float(known["buffer_mean"]))
+
+
+def _collect(config: LearnersTableConfig, setting: str, policy: PolicyConfig, where: Path, seed: int) -> None:
+    collect(
+        CollectConfig(
+            setting=SettingConfig(name=setting),
+            executor=SimulatedConfig(profile=config.profile),
+            policy=policy,
+            buffer=str(where),
+            rollouts=config.rollouts,
+            seed=seed,
+        ),
+        quiet=True,
+    )
+
+
+def _train(name: str, arrays: TrainingArrays, seed: int) -> Controller:
+    method, _, guarded = name.partition("+")
+    guard = GuardConfig() if guarded else None
+    return learn(arrays, preset(Method(method)), seed=seed, guard=guard).controller
+
+
+def _growing(config: LearnersTableConfig, setting: str, root: Path, seed: int) -> list[tuple[str, Controller]]:
+    """Two rounds more, each collected by a mixture with the last controller, and learned from all data so far."""
+    assert config.growing is not None
+    found: list[tuple[str, Controller]] = []
+    world_setting = SimulatedWorld(setting, config.profile).tasks.setting
+    grown = root / "grown"
+    _collect(config, setting, PortfolioPolicyConfig(), grown, seed)
+    buffer = ReplayBuffer(grown)
+    for index in (2, 3):
+        arrays = buffer.tensors(setting)
+        controller = _train(config.growing, arrays, seed)
+        where = root / f"{config.growing}-round-{index - 1}"
+        manifest = Manifest(
+            name=config.growing,
+            method=config.growing,
+            seed=seed,
+            decision=DecisionRule.GREEDY,
+            feature_schema_id=world_setting.schema.id,
+            feature_names=world_setting.schema.names,
+            settings={setting: world_setting.version},
+            executors=arrays.executors,
+            buffer_path=str(grown),
+            buffer_version=arrays.version,
+            task_hashes=arrays.task_hashes,
+        )
+        save_controller(where, controller, manifest)
+        mixture = PortfolioPolicyConfig(
+            weights={str(where): 0.6, "base": 0.1, "check_revise": 0.1, "tool_first": 0.05, "more_evidence": 0.05},
+            epsilon=0.1,
+        )
+        _collect(config, setting, mixture, grown, 1000 * index + seed)
+        found.append((f"{config.growing} round {index}", _train(config.growing, buffer.tensors(setting), seed)))
+    return found
+
+
+def _task_means(world: SimulatedWorld, policy: Policy, config: LearnersTableConfig) -> list[float]:
+    found = world.returns(policy, split="eval", rollouts=config.eval_rollouts, seed=EVALUATION_SEED)
+    return found.returns.mean(axis=1).tolist()
+
+
+def _known(file: Path, config: LearnersTableConfig, world: SimulatedWorld) -> dict[str, Json]:
+    mine = canonical_json(
+        {
+            "profile": config.profile,
+            "rollouts": config.rollouts,
+            "eval_rollouts": config.eval_rollouts,
+            "version": world.tasks.setting.version,
+        }
+    )
+    if file.exists():
+        found: dict[str, Json] = json.loads(file.read_text())
+        if found["of"] == mine:
+            return found
+    return {"of": mine, "means": {}, "buffer_mean": 0.0}
+
+
+def _keep(file: Path, known: Mapping[str, Json]) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    part = file.with_suffix(".part")
+    part.write_text(json.dumps(known))
+    part.replace(file)
+
+
+def reference_means(config: LearnersTableConfig, setting: str) -> dict[str, Floats]:
+    """Task means of scripts and expert on the evaluation tasks; they need no collection."""
+    world = SimulatedWorld(setting, config.profile)
+    file = Path(config.root) / setting / "scripts.json"
+    known = _known(file, config, world)
+    policies = {name: named_policy(name, world.tasks.setting) for name in SCRIPTS}
+    policies["expert"] = expert(world.tasks.setting)
+    for name, policy in policies.items():
+        if name not in known["means"]:
+            known["means"][name] = _task_means(world, policy, config)
+            _keep(file, known)
+    return {name: np.array(known["means"][name]) for name in policies}
+
+
+def learners_tables(config: LearnersTableConfig) -> str:
+    """Run what is missing of every cell and write the tables as Markdown."""
+    parts: list[str] = []
+    references = {setting: reference_means(config, setting) for setting in config.settings}
+    for name in config.behaviours:
+        cells = {
+            setting: [run_cell(config, setting, name, seed) for seed in range(config.seeds)]
+            for setting in config.settings
+        }
+        parts += [f"### Behaviour `{name}`", "", _table(cells, references), ""]
+    return "\n".join(parts)
+
+
+def _table(cells: Mapping[str, Sequence[Cell]], references: Mapping[str, Mapping[str, Floats]]) -> str:
+    best = {
+        setting: max([references[setting]["expert"].mean()] + [_grown(cell) for cell in cells[setting]])
+        for setting in cells
+    }
+    rows = [["policy", *cells, "median share"], ["---"] * (len(cells) + 2)]
+    rows.append(["buffer mean", *(f"{np.mean([cell.buffer_mean for cell in cells[s]]):.3f}" for s in cells), ""])
+    first = next(iter(cells.values()))[0]
+    for name in [*SCRIPTS, "expert", *first.means]:
+        line: list[str] = [name]
+        shares: list[float] = []
+        for setting, own in cells.items():
+            base = references[setting]["base"]
+            if name in references[setting]:
+                means = references[setting][name]
+            else:
+                means = np.mean([cell.means[name] for cell in own], axis=0)
+            gain = best[setting] - base.mean()
+            share = (means.mean() - base.mean()) / gain if gain >= UNDEFINED_BELOW else None
+            interval = bootstrap_t(means - base, resample_counts(len(base), 10_000, 0), support=(-1.0, 1.0))
+            text = f"{means.mean():.3f} ({means.mean() - base.mean():+.3f} [{interval.low:+.3f}, {interval.high:+.3f}])"
+            line.append(text + ("" if share is None else f", {share:.2f}"))
+            shares += [] if share is None else [share]
+        rows.append([*line, f"{np.median(shares):.2f}" if shares else "undefined"])
+    rows.append(["attainable", *(f"{best[setting]:.3f}" for setting in cells), ""])
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _grown(cell: Cell) -> float:
+    return max((float(means.mean()) for name, means in cell.means.items() if " round " in name), default=0.0)
+
+
+def _write(config: LearnersTableConfig) -> int:
+    text = learners_tables(config)
+    print(text)  # noqa: T201
+    if config.out is not None:
+        replace_between(Path(config.out), "learners_table", text)
+    return 0
+
+
+def main() -> None:
+    """Run the command."""
+    from experiments.hydra_app import run_command
+
+    run_command("learners_table", _write)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+"""What can be configured about the table of learners."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from harness_mdp.settings import SETTINGS
+
+__all__ = ["LearnersTableConfig"]
+
+
+@dataclass
+class LearnersTableConfig:
+    """`python -m experiments.learners_table`: value and share of the attainable gain of every learner, simulated."""
+
+    root: str = "runs/learners"
+    settings: list[str] = field(default_factory=lambda: sorted(SETTINGS))
+    behaviours: list[str] = field(default_factory=lambda: ["portfolio", "paper"])
+    seeds: int = 5
+    """Collections, with seeds 0, 1, ..."""
+    methods: list[str] = field(
+        default_factory=lambda: [
+            "bc",
+            "aw",
+            "aw_step",
+            "aw_planned",
+            "plan",
+            "one_step",
+            "fitted_q",
+            "cql",
+            "bcq",
+            "sac",
+            "double_dqn",
+            "nfq",
+        ]
+    )
+    guarded: list[str] = field(default_factory=lambda: ["plan", "aw_planned"])
+    """Learners that are also run under the guard `advantage`."""
+    growing: str | None = "plan"
+    """Learner of the two rounds of growing batch; null leaves them out."""
+    profile: str = "medium"
+    rollouts: int = 20
+    """Episodes per training task."""
+    eval_rollouts: int = 50
+    """Episodes per evaluation task and collection: 20 tasks x 50 x 5 seeds are 5,000 paired episodes a figure."""
+    out: str | None = None
+    """Markdown file in which the tables between the two `learners_table` comments are replaced."""
