@@ -227,6 +227,8 @@ class TrainConfig:
     """Executor fingerprint to learn from; needed when the buffer holds more than one."""
     mix_executors: bool = False
     """Learn from all executors in the buffer together."""
+    buffer_version: int | None = None
+    """Table version to read; None is the newest. Training seeds of one learner have to read the same."""
 
 
 @dataclass
@@ -241,6 +243,8 @@ class EvaluateConfig:
     """Scripts, `random`, and folders of saved controllers; the first is the reference."""
     rollouts: int = 3
     """Episodes per task and training seed."""
+    first_rollout: int = 0
+    """Rollouts are numbered from here; a study evaluates training seed s alone, from s times `rollouts`."""
     seed: int = 1
     """Seed of the executor's draws; another than that of collection, so nothing learned from is seen again."""
     split: str = "eval"

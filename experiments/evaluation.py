@@ -115,7 +115,8 @@ def _plans(
     """Plans, and for each its arm and training-seed index.
 
     With S training seeds, the s-th controller of an arm uses rollouts s·r .. s·r + r - 1 (r = `rollouts`), and an
-    arm with one member runs all S·r: so each is matched with the reference on the same rollouts.
+    arm with one member runs all S·r: so each is matched with the reference on the same rollouts. All of them start at
+    `first_rollout`.
     """
     most = max(len(arm.members) for arm in arms)
     odd = [arm.name for arm in arms if len(arm.members) not in (1, most)]
@@ -124,9 +125,9 @@ def _plans(
     run = run_name("eval", config)
     plans: list[EpisodePlan] = []
     owners: list[tuple[str, int]] = []
-    for rollout in range(most * config.rollouts):
+    for index in range(most * config.rollouts):
         for arm in arms:
-            member = rollout // config.rollouts if len(arm.members) > 1 else 0
+            member = index // config.rollouts if len(arm.members) > 1 else 0
             for task in tasks.select(config.split):
                 plans.append(
                     EpisodePlan(
@@ -137,7 +138,7 @@ def _plans(
                         policy=arm.members[member],
                         executor=executor.fingerprint,
                         seed=config.seed,
-                        rollout=rollout,
+                        rollout=config.first_rollout + index,
                         horizon=tasks.horizon,
                         budgets=tasks.budgets,
                     )
@@ -156,6 +157,8 @@ class _Prepared:
 
 def _prepare(config: EvaluateConfig) -> _Prepared:
     expect_runnable(rollouts=config.rollouts, concurrency=config.concurrency, seed=config.seed, limits=config.limits)
+    if config.first_rollout < 0:
+        raise ConfigError(f"first_rollout={config.first_rollout}; expected at least 0")
     if config.out is not None:
         _expect_writable(Path(config.out))
     tasks = load_tasks(config.setting, config.split_by)

@@ -72,7 +72,7 @@ def train(config: TrainConfig) -> Training:
     out = check_target(config.out)
     learner = learner_config(config.method)
     setting = open_setting(config.setting.name)
-    buffer = ReplayBuffer(config.buffer)
+    buffer = ReplayBuffer(config.buffer, version=config.buffer_version)
     arrays = _arrays(buffer, setting, config)
     if arrays.feature_schema_id != setting.schema.id:
         raise SchemaMismatch(
