@@ -200,8 +200,10 @@ def _grow(
     else:
         tree = DecisionTreeRegressor(min_samples_leaf=min_leaf, random_state=0)
         taken = np.flatnonzero(use)
-        tree.fit(_inputs(log.features[rows[taken]], log.action[rows[taken]]), goal[taken], sample_weight=mass[taken])
-        reached = tree.apply(_inputs(log.features[rows[state]], action))
+        inputs = _inputs(log.features[rows[taken]], log.action[rows[taken]])
+        # Checked when the log was made; for small trees the checks cost more than the growing.
+        tree.fit(inputs, goal[taken, None], sample_weight=mass[taken], check_input=False)
+        reached = tree.tree_.apply(_inputs(log.features[rows[state]], action))
         nodes, leaf_of = np.unique(reached, return_inverse=True)
         values = tree.tree_.value[nodes, 0, 0]
     q = np.zeros(mask.shape)
