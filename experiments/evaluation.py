@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import polars as pl
@@ -20,6 +20,7 @@ from experiments.config import EvaluateConfig
 from experiments.executors import make_executor
 from experiments.manifest import record_run, run_name
 from experiments.policies import is_controller, named_policy
+from experiments.refusals import Refusals, count_refusals
 from experiments.running import Outcome, Run, expect_runnable, run_plans
 from experiments.tasks import TaskSet, load_tasks
 from harness_mdp.errors import ConfigError
@@ -73,6 +74,8 @@ class Evaluation:
     """One row per planned episode: arm, member, task_id, task_hash, rollout, seed, episode_id, executor,
     eval_status (`scored`, `invalid`, `infra_missing`), return (null if missing), maturity_paper,
     maturity_strict, tokens, cost_usd, steps."""
+    refusals: Mapping[str, Refusals] = field(default_factory=dict[str, Refusals])
+    """By arm, what its guard refused; arms without a guard are left out."""
 
 
 def evaluation_arms(names: Sequence[str], setting_tasks: TaskSet) -> tuple[Arm, ...]:
@@ -250,7 +253,20 @@ def evaluate(config: EvaluateConfig, *, quiet: bool = False) -> Evaluation:
         arms=tuple(arm.name for arm in ready.arms),
         learners=tuple(arm.name for arm in ready.arms if arm.learned),
         episodes=_episodes(ready),
+        refusals=_refusals(ready, config.split),
     )
+
+
+def _refusals(ready: _Prepared, split: str) -> dict[str, Refusals]:
+    owned: dict[str, dict[str, tuple[Policy, set[str]]]] = {}
+    for (name, _), plan in zip(ready.owners, ready.run.plans, strict=True):
+        own = owned.setdefault(name, {}).setdefault(plan.policy.fingerprint, (plan.policy, set()))
+        own[1].add(plan.id)
+    counted = {
+        name: count_refusals(ready.run.buffer, ready.run.tasks.setting.name, split, list(arm.values()))
+        for name, arm in owned.items()
+    }
+    return {name: refusals for name, refusals in counted.items() if refusals is not None}
 
 
 def _recorded(ready: _Prepared) -> dict[str, Json]:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # torch, pandas and d3rlpy are loaded by the command that nee
     )
     from experiments.evaluation import Evaluation
     from experiments.export_config import ExportConfig
+    from experiments.refusals import Refusals
     from experiments.report_config import ReportConfig
     from experiments.running import Outcome
     from experiments.scoring import EventRate, Scoring
@@ -201,7 +202,14 @@ def print_evaluation(config: EvaluateConfig, evaluation: Evaluation, preset: str
     if config.out is not None:
         write_table(comparison, config.out)
         rows.append(("table", config.out))
+    rows += [(f"guard of {arm}", _refused(refusals)) for arm, refusals in evaluation.refusals.items()]
     _facts(rows)
+
+
+def _refused(refusals: Refusals) -> str:
+    """`refused 12.0% of 3,210 decisions (support 4.0%, advantage 8.0%), which went to base`."""
+    reasons = ", ".join(f"{reason} {count / refusals.decisions:.1%}" for reason, count in refusals.by_reason.items())
+    return f"refused {refusals.share:.1%} of {refusals.decisions:,} decisions ({reasons}), which went to base"
 
 
 def _print_comparison(comparison: Comparison, judged: Sequence[Verdict], *, events: bool = False) -> None:
