@@ -9,11 +9,24 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+import torch
 
-from controllers.data import StepArrays
+from controllers.d3rlpy_learners import as_dataset, network_of, seeded
+from controllers.data import StepArrays, StepData
+from controllers.network import MLPWeights
 from harness_mdp.mdp import N_ACTIONS
 
-__all__ = ["BATCH", "EPISODES", "HIDDEN", "LEARNING_RATE", "STEPS_PER_EPISODE", "bc_peer", "paper_size", "quiet_d3rlpy"]
+__all__ = [
+    "BATCH",
+    "EPISODES",
+    "HIDDEN",
+    "LEARNING_RATE",
+    "STEPS_PER_EPISODE",
+    "bc_peer",
+    "cloned_by_peer",
+    "paper_size",
+    "quiet_d3rlpy",
+]
 
 EPISODES, TASKS, STEPS_PER_EPISODE, FEATURES = 1600, 80, 5, 31
 HIDDEN, BATCH, LEARNING_RATE = 64, 256, 1e-3
@@ -59,3 +72,18 @@ def bc_peer(d3rlpy: ModuleType) -> Any:
         encoder_factory=d3rlpy.models.VectorEncoderFactory([HIDDEN]),
     )
     return config.create(device="cpu")
+
+
+def cloned_by_peer(data: StepData, steps: int, seed: int) -> MLPWeights:
+    """The network that `DiscreteBC(beta=0)` learns from `data` in so many gradient steps."""
+    d3rlpy = quiet_d3rlpy()
+    peer = bc_peer(d3rlpy)
+    with seeded("discrete_bc", seed, torch.device("cpu")):
+        peer.fit(
+            as_dataset(data),
+            n_steps=steps,
+            n_steps_per_epoch=steps,
+            logger_adapter=d3rlpy.logging.NoopAdapterFactory(),
+            show_progress=False,
+        )
+    return network_of(peer.impl.modules.imitator)
