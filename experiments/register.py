@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from experiments import config, method_config
+from experiments.explain_config import ExplainConfig
 from experiments.export_config import ExportConfig
 from experiments.maturity_keys import MaturityPresetConfig
 from experiments.ope_config import OpeConfig, OpeProofConfig
@@ -21,6 +22,7 @@ SCHEMAS: dict[str, type] = {
     "report_schema": ReportConfig,
     "ope_schema": OpeConfig,
     "ope_proof_schema": OpeProofConfig,
+    "explain_schema": ExplainConfig,
     "study_schema": config.StudyConfig,
     "demo_schema": config.DemoConfig,
     "paper_table_schema": config.PaperTableConfig,

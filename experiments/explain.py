@@ -1,0 +1,156 @@
+"""What controllers learned, in the states of a buffer: read, ask each of them, explain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from buffers import ReplayBuffer, TrainingArrays
+from buffers.where import Narrower
+from controllers.config import PlanConfig
+from controllers.data import Floats
+from controllers.explain import Explanation, explain
+from controllers.planning import fit_planned_q
+from controllers.q_function import ValuePolicy
+from experiments.explain_config import ExplainConfig
+from experiments.ope import logged_states
+from experiments.policies import is_controller, named_policy
+from experiments.running import expect_seed
+from harness_mdp.errors import ConfigError, SchemaMismatch, UnusableBuffer
+from harness_mdp.mdp import Policy
+from harness_mdp.settings import open_setting
+from harness_mdp.settings.protocol import Setting
+
+__all__ = ["Explained", "Explanations", "explain_policies"]
+
+OWN_VALUES = "its own Q"
+PLANNED_VALUES = "a pessimistic plan on these episodes"
+
+
+@dataclass(frozen=True)
+class Explained:
+    """One policy."""
+
+    name: str
+    """As it was asked for."""
+    explanation: Explanation
+    values_of: str
+    """Whose Q the advantages are."""
+
+
+@dataclass(frozen=True)
+class Explanations:
+    """Policies in the states of one buffer."""
+
+    setting: str
+    arrays: TrainingArrays
+    simulated: bool
+    """Some episode was made with a simulated executor."""
+    policies: tuple[Explained, ...]
+    remarks: tuple[str, ...]
+    """What has to be said about the buffer, one sentence each."""
+
+
+def explain_policies(config: ExplainConfig) -> Explanations:
+    """Explain every policy of `config` in the states of the collected episodes; nothing is run.
+
+    Raises:
+        ConfigError: a policy that means nothing, or a key that cannot be.
+        UnusableBuffer: no such episodes, or several executors that were not asked for.
+        SchemaMismatch, InputError: by name.
+    """
+    _check(config)
+    buffer = ReplayBuffer(config.buffer)
+    setting = _setting(buffer, config)
+    policies = {name: named_policy(name, setting) for name in config.policies}
+    arrays = _arrays(buffer, setting, config)
+    remarks: list[str] = []
+    planned: Floats | None = None
+    if not all(isinstance(policy, ValuePolicy) for policy in policies.values()):
+        planned, remark = _planned(arrays, config.seed)
+        remarks += remark
+    scripts = [name for name in policies if not is_controller(name, setting)]
+    states = logged_states(buffer, arrays) if scripts else ()
+    explained: list[Explained] = []
+    for name, policy in policies.items():
+        values, values_of = _values(policy, arrays, planned)
+        explanation = explain(
+            arrays,
+            policy,
+            setting.schema.names,
+            leaves=config.leaves,
+            values=values,
+            states=states if name in scripts else (),
+        )
+        explained.append(Explained(name, explanation, values_of))
+    return Explanations(
+        setting=setting.name,
+        arrays=arrays,
+        simulated=any(executor.startswith("simulated-") for executor in arrays.executors),
+        policies=tuple(explained),
+        remarks=(*_remarks(arrays), *remarks),
+    )
+
+
+def _values(policy: Policy, arrays: TrainingArrays, planned: Floats | None) -> tuple[Floats | None, str]:
+    if isinstance(policy, ValuePolicy):
+        return policy.q.values(arrays.features), OWN_VALUES
+    return planned, PLANNED_VALUES if planned is not None else ""
+
+
+def _planned(arrays: TrainingArrays, seed: int) -> tuple[Floats | None, Sequence[str]]:
+    """(n, 7) Q of a plan; without one, why."""
+    try:
+        return fit_planned_q(arrays, PlanConfig(), seed).values(arrays.features), ()
+    except UnusableBuffer as problem:
+        return None, (f"no advantages: {problem}",)
+
+
+def _check(config: ExplainConfig) -> None:
+    if not config.policies:
+        raise ConfigError("policies is empty; name at least one, e.g. policy=DIR with the `out` of a training run")
+    if len(set(config.policies)) != len(config.policies):
+        raise ConfigError(f"policies={config.policies} names one policy twice")
+    if config.leaves < 2:
+        raise ConfigError(f"leaves={config.leaves}; expected at least 2")
+    if config.rows < 1:
+        raise ConfigError(f"rows={config.rows}; expected at least 1")
+    if config.split not in ("train", "eval", "all"):
+        raise ConfigError(f"split={config.split}; expected train, eval or all")
+    expect_seed(config.seed)
+
+
+def _setting(buffer: ReplayBuffer, config: ExplainConfig) -> Setting:
+    if config.setting is not None:
+        return open_setting(config.setting.name)
+    held = sorted({setting for setting, phase, _, _ in buffer.stats.counts if phase == "collect"})
+    if len(held) == 1:
+        return open_setting(held[0])
+    found = f"collected episodes of {', '.join(held)}" if held else "no collected episodes"
+    raise ConfigError(f"{config.buffer} holds {found}; " + ("say setting=NAME" if held else "collect first"))
+
+
+def _arrays(buffer: ReplayBuffer, setting: Setting, config: ExplainConfig) -> TrainingArrays:
+    narrow = Narrower(setting_version=setting.version)
+    if config.from_executor is not None:
+        narrow["executor"] = config.from_executor
+    try:
+        arrays = buffer.tensors(setting.name, split=config.split, mixed_executors=config.mix_executors, **narrow)
+    except UnusableBuffer as problem:
+        if "the mixture" not in str(problem):
+            raise
+        raise UnusableBuffer(f"{problem}: from_executor=..., or mix_executors=true") from problem
+    if arrays.feature_schema_id != setting.schema.id:
+        raise SchemaMismatch(
+            f"{config.buffer}: episodes have feature schema {arrays.feature_schema_id}, this installation's "
+            f"{setting.name} (version {setting.version}) has {setting.schema.id}. Collect again with this version"
+        )
+    return arrays
+
+
+def _remarks(arrays: TrainingArrays) -> Sequence[str]:
+    if len(arrays.executors) > 1:
+        return (f"states of {len(arrays.executors)} executors are taken together",)
+    return ("there is one task, so no fidelity",) if len(np.unique(arrays.task)) < 2 else ()
