@@ -58,6 +58,8 @@ class OpeProofConfig:
     """Resamples of tasks for intervals."""
     refits: int = 200
     """Of them, those in which models are fitted again."""
+    folds: int = 2
+    """Of tasks, for fitted Q; `harness_mdp.ope` has 5, which uses more of the data and takes three times as long."""
     seed: int = 0
     """Of the buffers."""
     out: str | None = None

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from analysis.ope import Logged, SupportVerdict, logged
+from analysis.ope import Logged, Models, SupportVerdict, logged
+from analysis.ope.fitted_q import FittedQConfig
 from analysis.ope.proof import Proof, prove
 from controllers.exploration import Explore, Uniform, epsilon_policy, portfolio_policy
 from experiments.ope_config import OpeProofConfig
@@ -41,17 +42,21 @@ def ope_proof(config: OpeProofConfig) -> str:
     Raises:
         ConfigError: a policy that is not known, or numbers that cannot be.
     """
-    for name, least in (("buffers", 2), ("tasks", 2), ("rollouts", 1), ("draws", 100), ("refits", 1)):
+    for name, least in (("buffers", 2), ("tasks", 2), ("rollouts", 1), ("draws", 100), ("refits", 1), ("folds", 2)):
         if getattr(config, name) < least:
             raise ConfigError(f"{name}={getattr(config, name)}; expected at least {least}")
     mdp = tabular_mdp()
     behaviour = proof_policy(mdp, config.behaviour)
     tables = {name: _target(mdp, name, behaviour) for name in config.targets}
     rows: list[str] = []
+
+    def fit(log: Logged) -> Models:
+        return Models(log, FittedQConfig(folds=config.folds))
+
     for name, target in tables.items():
         exact = exact_return(mdp, target, config.step_cost)
         logs = proof_logs(mdp, behaviour, target, config)
-        rows += _rows(name, prove(logs, exact, draws=config.draws, refits=config.refits))
+        rows += _rows(name, prove(logs, exact, draws=config.draws, refits=config.refits, fit=fit))
     header = (
         "| target | verdicts: supported, weak, insufficient | exact | estimator | mean − exact | standard errors | "
         "standard deviation | 95% interval covers, where supported | width |"
@@ -59,7 +64,7 @@ def ope_proof(config: OpeProofConfig) -> str:
     note = (
         f"{config.buffers:,} independent buffers of `tabular`, {config.tasks} tasks (difficulties drawn anew) x "
         f"{config.rollouts} rollouts, behaviour `{config.behaviour}`; return: quality minus {config.step_cost:g} "
-        "a step. An estimator with * is unbiased by theory."
+        f"a step; fitted Q with {config.folds} folds. An estimator with * is unbiased by theory."
     )
     return "\n".join([note, "", header, f"|{' --- |' * (header.count('|') - 1)}", *rows])
 
