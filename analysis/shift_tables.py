@@ -101,7 +101,7 @@ def _add(table: Table, cells: Sequence[str]) -> None:
 
 
 def _number(value: float | str | bool, *, signed: bool = False) -> str:
-    number = float(value)
+    number = round(float(value), 3) + 0.0  # -0.0 is 0
     return "-" if math.isnan(number) else f"{number:+.3f}" if signed else f"{number:.3f}"
 
 
