@@ -20,7 +20,7 @@ from experiments.register import SCHEMAS
 
 __all__ = ["print_help"]
 
-_MODULES = ("experiments.config", "experiments.maturity_keys")
+_MODULES = ("experiments.config", "experiments.maturity_keys", "experiments.study_config")
 
 
 def print_help(command: str, words: Sequence[str]) -> None:

@@ -28,12 +28,21 @@ OPEN_KEYS = ("executor.prices", "executor.extra", "policy.weights")
 """Mappings with keys of the user's own. Hydra wants `++` before them, which nobody should have to know."""
 
 
-def run_command(config_name: str, body: Callable[[Config], int]) -> None:
+def run_command(
+    config_name: str,
+    body: Callable[[Config], int],
+    *,
+    refused: Callable[[Any, HarnessError], int] | None = None,
+    after: Callable[[int], int] | None = None,
+) -> None:
     """Compose `experiments/conf/<config_name>.yaml` with the command line, run `body`, and exit.
 
     Args:
         config_name: also the name of the command.
         body: gets the configuration as its plain dataclass and returns an exit code.
+        refused: gets Hydra's configuration and the error of one that `body` cannot be given, or refuses, instead of
+            the message that is printed otherwise, and returns an exit code. Launchers pickle it and `body`.
+        after: gets the exit code when everything has run, and returns the one to exit with.
     """
     if {"--help", "-h"} & set(sys.argv[1:]):
         from experiments.command_help import print_help
@@ -43,8 +52,8 @@ def run_command(config_name: str, body: Callable[[Config], int]) -> None:
     sys.argv[1:] = [f"++{word}" if _is_open(word) else word for word in sys.argv[1:]]
     with tempfile.TemporaryDirectory(prefix="harness-mdp-") as sweep:
         os.environ["HARNESS_MDP_SWEEP"] = sweep  # where Hydra keeps its notes on a multirun; nobody reads them
-        code = _run(config_name, body)
-    sys.exit(code)
+        code = _run(config_name, body, refused)
+    sys.exit(code if after is None else after(code))
 
 
 def _is_open(word: str) -> bool:
@@ -52,7 +61,9 @@ def _is_open(word: str) -> bool:
     return any(key == name or key.startswith(f"{name}.") for name in OPEN_KEYS)
 
 
-def _run(config_name: str, body: Callable[[Config], int]) -> int:
+def _run(
+    config_name: str, body: Callable[[Config], int], refused: Callable[[Any, HarnessError], int] | None = None
+) -> int:
     import hydra
     from hydra.errors import HydraException, MissingConfigException
     from omegaconf import OmegaConf
@@ -72,7 +83,8 @@ def _run(config_name: str, body: Callable[[Config], int]) -> int:
                 raise ConfigError(f"missing: {', '.join(missing)}. Give each as KEY=VALUE")
             codes.append(body(cast("Config", OmegaConf.to_object(config))))
         except HarnessError as error:  # caught here, because Hydra announces whatever leaves a job
-            codes.append(_fail(config_name, str(error), error.exit_code))
+            code = refused(config, error) if refused else _fail(config_name, str(error), error.exit_code)
+            codes.append(code)
         except BrokenPipeError:
             codes.append(1)
         except OSError as error:

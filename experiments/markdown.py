@@ -2,11 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from harness_mdp.errors import InputError
+from harness_mdp.hashing import Json
 
-__all__ = ["replace_between"]
+__all__ = ["interval", "line", "replace_between", "table"]
+
+
+def line(cells: Sequence[str]) -> str:
+    """A row of a table."""
+    return f"| {' | '.join(cells)} |"
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table; the header in front."""
+    return "\n".join([line(header), line(["---"] * len(header)), *map(line, rows)])
+
+
+def interval(row: Mapping[str, Json], low: str, high: str, form: str) -> str:
+    """`[low, high]` of a row of `Comparison.rows`, with `open` for an end that the data do not bound: it is cut at the
+    values' range.
+    """
+    reach = 1.0 if low == "mean_low" or row["outcome"] == "quality" else 2.0
+    ends = (
+        "open" if "open end" in row["note"] and abs(row[end]) >= reach else format(row[end], form)
+        for end in (low, high)
+    )
+    return f"[{', '.join(ends)}]"
 
 
 def replace_between(page: Path, name: str, text: str) -> None:

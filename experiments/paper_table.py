@@ -19,13 +19,13 @@ from experiments.config import (
     StudyConfig,
 )
 from experiments.evaluation import comparison_of
-from experiments.markdown import replace_between
+from experiments.markdown import interval, line, replace_between
 from experiments.study import Study, run_study
 from experiments.summary import summarise
 from harness_mdp.errors import ConfigError, InputError
 from harness_mdp.hashing import Json
 
-__all__ = ["behaviour", "main", "paper_tables"]
+__all__ = ["behaviour", "main", "paper_tables", "published_figures"]
 
 ARMS = ("forced_check", "check_revise", "bc", "aw")
 
@@ -50,7 +50,7 @@ def paper_tables(config: PaperTableConfig) -> str:
         HarnessError: a cell failed; what is finished is kept.
         InputError: the reference cannot be read.
     """
-    paper = _reference(config.reference)
+    paper = published_figures(config.reference)
     parts: list[str] = []
     for name in config.behaviours:
         studies = [_cell(config, name, setting) for setting in config.settings]
@@ -78,7 +78,12 @@ def _cell(config: PaperTableConfig, name: str, setting: str) -> Study:
     )
 
 
-def _reference(path: str | None) -> Mapping[str, Json]:
+def published_figures(path: str | None) -> Mapping[str, Json]:
+    """The paper's figures by setting; none without a path.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
     if path is None:
         return {}
     try:
@@ -94,30 +99,26 @@ def _quality_table(studies: Sequence[Study], paper: Mapping[str, Json]) -> str:
     header = ["setting", "slack", "base", *(f"Δ {arm}" for arm in ARMS)]
     if paper:
         header.append("paper: slack, base, Δ forced_check, Δ bc, Δ aw")
-    lines = [_line(header), _line(["---"] * len(header))]
+    lines = [line(header), line(["---"] * len(header))]
     for study in studies:
         setting = study.evaluation.episodes["setting"][0]
         here = rows.filter((pl.col("setting") == setting) & (pl.col("outcome") == "quality"))
         cells = [setting, _slack(study), _mean(here, "base"), *(_delta(here, arm) for arm in ARMS)]
         if paper:
             cells.append(_published(paper.get(setting)))
-        lines.append(_line(cells))
+        lines.append(line(cells))
     return "\n".join(lines)
 
 
 def _maturity_table(studies: Sequence[Study]) -> str:
     rows = pl.from_pandas(comparison_of([study.evaluation for study in studies], "strict").rows)
-    lines = [_line(["setting", "HMS strict: base", *(f"Δ {arm}" for arm in ARMS)])]
-    lines.append(_line(["---"] * (len(ARMS) + 2)))
+    lines = [line(["setting", "HMS strict: base", *(f"Δ {arm}" for arm in ARMS)])]
+    lines.append(line(["---"] * (len(ARMS) + 2)))
     for study in studies:
         setting = study.evaluation.episodes["setting"][0]
         here = rows.filter((pl.col("setting") == setting) & (pl.col("outcome") == "maturity"))
-        lines.append(_line([setting, _mean(here, "base"), *(_delta(here, arm) for arm in ARMS)]))
+        lines.append(line([setting, _mean(here, "base"), *(_delta(here, arm) for arm in ARMS)]))
     return "\n".join(lines)
-
-
-def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 def _slack(study: Study) -> str:
@@ -127,22 +128,12 @@ def _slack(study: Study) -> str:
 
 def _mean(rows: pl.DataFrame, arm: str) -> str:
     row = rows.row(by_predicate=pl.col("arm") == arm, named=True)
-    return f"{row['mean']:.3f} {_interval(row, 'mean_low', 'mean_high', '.3f')}"
+    return f"{row['mean']:.3f} {interval(row, 'mean_low', 'mean_high', '.3f')}"
 
 
 def _delta(rows: pl.DataFrame, arm: str) -> str:
     row = rows.row(by_predicate=pl.col("arm") == arm, named=True)
-    return f"{row['delta']:+.3f} {_interval(row, 'ci_low', 'ci_high', '+.3f')}"
-
-
-def _interval(row: Mapping[str, Json], low: str, high: str, form: str) -> str:
-    """`[low, high]`, with `open` for an end that the data do not bound: it is cut at the values' range."""
-    reach = 1.0 if low == "mean_low" or row["outcome"] == "quality" else 2.0
-    ends = (
-        "open" if "open end" in row["note"] and abs(row[end]) >= reach else format(row[end], form)
-        for end in (low, high)
-    )
-    return f"[{', '.join(ends)}]"
+    return f"{row['delta']:+.3f} {interval(row, 'ci_low', 'ci_high', '+.3f')}"
 
 
 def _published(figures: Json) -> str:

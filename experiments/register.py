@@ -9,6 +9,7 @@ from experiments.maturity_keys import MaturityPresetConfig
 from experiments.ope_config import OpeConfig, OpeProofConfig
 from experiments.report_config import ReportConfig
 from experiments.statistics_proof_config import StatisticsProofConfig
+from experiments.study_config import CellConfig
 
 __all__ = ["SCHEMAS", "register_configs"]
 
@@ -23,7 +24,7 @@ SCHEMAS: dict[str, type] = {
     "ope_schema": OpeConfig,
     "ope_proof_schema": OpeProofConfig,
     "explain_schema": ExplainConfig,
-    "study_schema": config.StudyConfig,
+    "study_schema": CellConfig,
     "demo_schema": config.DemoConfig,
     "paper_table_schema": config.PaperTableConfig,
     "statistics_proof_schema": StatisticsProofConfig,

@@ -108,20 +108,17 @@ def _require_whole(stopped: str | None) -> None:
         raise HarnessError(f"{stopped}; raise the limit and run the same study again to go on")
 
 
-def _study(config: StudyConfig) -> int:
-    from experiments.printing import print_study
-
-    study = run_study(config)
-    print_study(config, study.evaluation)
-    missing = study.collection.outcome.infra_missing + study.evaluation.outcome.infra_missing
-    return 1 if missing else 0
-
-
 def main() -> None:
-    """Run the command."""
-    from experiments.hydra_app import run_command
+    """Run the command: a sweep over cells (`experiments.cells`), be it one."""
+    import sys
 
-    run_command("study", _study)
+    from experiments.hydra_app import run_command
+    from experiments.study_sweep import SweepStart, finish_sweep, refuse_cell, sweep_cell, sweep_words
+
+    SweepStart.config = None
+    if not {"--help", "-h"} & set(sys.argv[1:]):
+        sys.argv[1:] = sweep_words(sys.argv[1:])
+    run_command("study", sweep_cell, refused=refuse_cell, after=finish_sweep)
 
 
 if __name__ == "__main__":
