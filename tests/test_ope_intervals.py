@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis.ope import IntervalKind, Refitted, Terms, interval
+from analysis.ope import IntervalKind, Refitted, Terms, estimate_policy, interval, logged
 from analysis.ope.intervals import mean_terms
 from analysis.statistics import Degeneracy, bootstrap_t, resample_counts
 from harness_mdp.hashing import generator
+from tests.ope_logs import other_target, random_log
 
 COUNTS = resample_counts(12, 2000, 0)
 
@@ -86,3 +89,20 @@ def test_an_estimate_without_weight_has_no_value() -> None:
     found = interval(Terms(np.zeros((12, 1)), np.zeros((12, 1))), COUNTS, support=(0, 1))
     assert np.isnan(found.mean)
     assert (found.low, found.high) == (0, 1)
+
+
+@pytest.mark.parametrize("case", ["equal returns", "one rollout a task", "seven to one"])
+def test_poor_logs_give_numbers_and_no_nan(case: str) -> None:
+    data = random_log(4, tasks=8, rollouts=1 if case == "one rollout a task" else 4)
+    if case == "equal returns":
+        data = replace(data, returns=np.full(len(data.returns), 0.5))
+    if case == "seven to one":
+        data = replace(data, returns=(data.task > 0).astype(float))
+    value = estimate_policy(logged(data, other_target(data, 4)), draws=200, value_range=(0, 1))
+    for estimate in value.estimates:
+        assert np.isfinite([estimate.value.mean, estimate.value.low, estimate.value.high]).all()
+        assert estimate.value.low <= estimate.value.mean <= estimate.value.high
+        assert np.isfinite([estimate.gain.mean, estimate.gain.low, estimate.gain.high]).all()
+    wis = next(each for each in value.estimates if each.estimator == "wis")
+    if case == "equal returns":
+        assert wis.value.mean == pytest.approx(0.5)
