@@ -10,6 +10,7 @@ from typing import Any
 
 from experiments.maturity_keys import MaturityPresetConfig
 from experiments.method_config import AnyMethodConfig, MethodConfig
+from experiments.returns_config import ReturnsConfig
 
 __all__ = [
     "CollectConfig",
@@ -214,6 +215,8 @@ class TrainConfig:
     """Folder of the saved controller."""
     seed: int = 0
     """Seed of everything that is drawn in training."""
+    returns: ReturnsConfig = field(default_factory=ReturnsConfig)
+    """What is to be maximised: `quality`, `cost` or `efficiency`."""
     guard: str = "none"
     """Follow the controller only where the buffer speaks for it, base elsewhere: `none`, `support` (enough visits) or
     `advantage` (that, and a lower bound of the advantage over base above `guard_margin`)."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import pandas as pd
 import polars as pl
 
 from analysis.comparison import Comparison, compare
@@ -22,6 +23,7 @@ from experiments.manifest import record_run, run_name
 from experiments.policies import is_controller, named_policy
 from experiments.refusals import Refusals, count_refusals
 from experiments.running import Outcome, Run, expect_runnable, run_plans
+from experiments.shifts import evaluation_shifts
 from experiments.tasks import TaskSet, load_tasks
 from harness_mdp.errors import ConfigError
 from harness_mdp.executors.protocol import Executor
@@ -76,6 +78,10 @@ class Evaluation:
     maturity_strict, tokens, cost_usd, steps."""
     refusals: Mapping[str, Refusals] = field(default_factory=dict[str, Refusals])
     """By arm, what its guard refused; arms without a guard are left out."""
+    shifts: pd.DataFrame | None = None
+    """Realised shifts of the learned arms, see `analysis.realised_shift`; None without one."""
+    shift_remark: str = ""
+    """What has to be said about the reference of the shifts."""
 
 
 def evaluation_arms(names: Sequence[str], setting_tasks: TaskSet) -> tuple[Arm, ...]:
@@ -245,6 +251,9 @@ def evaluate(config: EvaluateConfig, *, quiet: bool = False) -> Evaluation:
     run = ready.run
     name = run.plans[0].run
     outcome = run_plans(run, lambda: record_run(run.buffer, name, config, _recorded(ready)), quiet=quiet)
+    episodes = _episodes(ready)
+    manifests = {arm.name: [manifest for _, manifest in arm.manifests] for arm in ready.arms if arm.learned}
+    shifts, remark = evaluation_shifts(run.buffer, episodes, manifests, ready.arms[0].name)
     return Evaluation(
         outcome=outcome,
         run=name,
@@ -252,7 +261,9 @@ def evaluate(config: EvaluateConfig, *, quiet: bool = False) -> Evaluation:
         simulated=run.executor.simulated,
         arms=tuple(arm.name for arm in ready.arms),
         learners=tuple(arm.name for arm in ready.arms if arm.learned),
-        episodes=_episodes(ready),
+        episodes=episodes,
+        shifts=shifts,
+        shift_remark=remark,
         refusals=_refusals(ready, config.split),
     )
 

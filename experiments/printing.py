@@ -150,6 +150,7 @@ def print_training(config: TrainConfig, training: Training) -> None:
                 f"mean return {arrays.returns.mean():.3f}; {config.buffer} version {arrays.version}",
             ),
             ("executor", ", ".join(name + _simulated(name) for name in arrays.executors)),
+            ("maximised", training.returns),
             ("slack", f"{slack.slack:.3f}"),
             *(("note", remark) for remark in slack.remarks()),
             *(("note", f"episodes of horizons {h} are learned from together") for h in _mixed(arrays.horizons)),
@@ -157,6 +158,11 @@ def print_training(config: TrainConfig, training: Training) -> None:
             ("controller", str(training.out)),
         ]
     )
+    if len(training.shifts):
+        from analysis.shift_tables import render_predicted
+
+        console = _console()
+        console.print(render_predicted(training.shifts, plain=not console.is_terminal), highlight=False)
 
 
 def _learning(learned: Learned) -> list[tuple[str, str]]:
@@ -202,6 +208,12 @@ def print_evaluation(config: EvaluateConfig, evaluation: Evaluation, preset: str
     if config.out is not None:
         write_table(comparison, config.out)
         rows.append(("table", config.out))
+    if evaluation.shifts is not None:
+        from analysis.shift_tables import render_realised
+
+        console = _console()
+        console.print(render_realised(evaluation.shifts, plain=not console.is_terminal), highlight=False)
+        rows += [("shift", evaluation.shift_remark)] if evaluation.shift_remark else []
     rows += [(f"guard of {arm}", _refused(refusals)) for arm, refusals in evaluation.refusals.items()]
     _facts(rows)
 

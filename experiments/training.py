@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import pandas as pd
+
+from analysis.shift import learner_weights, predicted_shifts, shift_records
 from buffers import ReplayBuffer, TrainingArrays
 from buffers.where import Narrower
 from controllers.advantages import Slack, measure_slack
@@ -12,10 +15,12 @@ from controllers.config import AWConfig, DecisionRule
 from controllers.data import Bools
 from controllers.guard import GuardConfig, GuardLevel
 from controllers.learners import Learned, learn
+from controllers.returns import cost_scale, side_by_side, with_returns
 from controllers.saved import Manifest, check_target, save_controller
 from experiments.config import SettingConfig, TrainConfig
 from experiments.members import member
 from experiments.method_config import learner_config
+from experiments.returns_config import returns_config
 from experiments.running import expect_seed
 from harness_mdp.errors import ConfigError, SchemaMismatch, UnusableBuffer
 from harness_mdp.settings import open_setting
@@ -31,8 +36,14 @@ class Training:
     out: Path
     manifest: Manifest
     arrays: TrainingArrays
+    """What the buffer holds; its returns are quality, whatever was maximised."""
     slack: Slack
+    """Of what was maximised."""
     learned: Learned
+    returns: str
+    """Formula of what was maximised."""
+    shifts: pd.DataFrame
+    """Predicted shift of quality, maturity and each maturity event, see `analysis.shift`."""
 
 
 def _expect_name_only(config: SettingConfig) -> None:
@@ -79,9 +90,12 @@ def train(config: TrainConfig) -> Training:
             f"{config.buffer}: episodes have feature schema {arrays.feature_schema_id}, this installation's "
             f"{setting.name} (version {setting.version}) has {setting.schema.id}. Collect again with this version"
         )
-    slack = measure_slack(arrays.returns, arrays.task)
+    returns = returns_config(config.returns)
+    aim = with_returns(arrays, returns)
+    slack = measure_slack(aim.returns, aim.task)
     guard = GuardConfig(member(GuardLevel, "guard", config.guard), config.guard_margin)
-    learned = learn(arrays, learner, seed=config.seed, device=config.device, folds=config.folds, guard=guard)
+    learned = learn(aim, learner, seed=config.seed, device=config.device, folds=config.folds, guard=guard)
+    shifts = predicted_shifts(buffer, arrays, learner_weights(arrays, learned))
     manifest = Manifest(
         name=learned.controller.name,
         method=learner.method.value,
@@ -95,11 +109,17 @@ def train(config: TrainConfig) -> Training:
         buffer_version=arrays.version,
         task_hashes=arrays.task_hashes,
         folds=tuple(_hashes(arrays, fold.held_out) for fold in learned.folds),
-        config={**learner.as_json(), "guard": guard.as_json()},
-        metrics={**learned.metrics, "slack": asdict(slack)},
+        config={**learner.as_json(), "guard": guard.as_json(), "returns": asdict(config.returns)},
+        metrics={
+            **learned.metrics,
+            "slack": asdict(slack),
+            "side_by_side": side_by_side(arrays),
+            "predicted_shifts": shift_records(shifts),
+        },
     )
     folds = [fold.controller for fold in learned.folds]
-    return Training(out, save_controller(out, learned.controller, manifest, folds), arrays, slack, learned)
+    saved = save_controller(out, learned.controller, manifest, folds)
+    return Training(out, saved, arrays, slack, learned, returns.formula(cost_scale(arrays, returns)), shifts)
 
 
 def _hashes(arrays: TrainingArrays, episodes: Bools) -> tuple[str, ...]:
