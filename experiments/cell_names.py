@@ -28,6 +28,7 @@ def cell_values(config: CellConfig) -> dict[str, Json]:
     return {
         **_collected(config, config.executor),
         "method": asdict(config.method),
+        "returns": asdict(config.returns),
         "guard": [config.guard, config.guard_margin],
         "train": asdict(config.train),
         "evaluate": asdict(config.evaluate),

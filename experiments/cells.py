@@ -106,6 +106,7 @@ def _work(config: CellConfig, folder: Path, name: str, quiet: bool) -> tuple[dic
             buffer_version=collected["version"],
             out=str(folder / "controller"),
             seed=config.train.seed,
+            returns=config.returns,
             guard=config.guard,
             guard_margin=config.guard_margin,
             folds=config.train.folds,
@@ -126,9 +127,7 @@ def _work(config: CellConfig, folder: Path, name: str, quiet: bool) -> tuple[dic
         "buffer": _buffer(config, config.executor).name,
         "policy": config.policy.kind,
         "paper_behaviour": config.policy == EpsilonPolicyConfig(inner="base", epsilon=0.25, explore="legal"),
-        "slack": training.slack.slack,
-        "mean_return": collected["mean_return"],
-        "episodes": collected["episodes"],
+        **{key: collected[key] for key in ("slack", "mean_return", "episodes")},
     }
     draft = folder / f".{EVALUATION_FILE}"
     evaluation.episodes.write_parquet(draft)
@@ -142,7 +141,7 @@ def _buffer(config: CellConfig, executor: ExecutorConfig) -> Path:
 
 
 def _collected(config: CellConfig, name: str, quiet: bool) -> dict[str, Json]:
-    """`version executor episodes mean_return missing`: collected now, or by the first cell that shares the buffer.
+    """`version executor episodes mean_return slack missing`: collected now, or before by a cell that shares the buffer.
 
     Raises:
         HarnessError: too much of it is missing.
@@ -180,6 +179,7 @@ def _counted(collection: Collection, buffer: ReplayBuffer) -> dict[str, Json]:
         "executor": collection.executor,
         "episodes": 0 if summary is None else summary.episodes,
         "mean_return": None if summary is None else summary.mean_return,
+        "slack": None if summary is None else summary.slack,
         "missing": missing,
     }
 
@@ -187,7 +187,7 @@ def _counted(collection: Collection, buffer: ReplayBuffer) -> dict[str, Json]:
 def _read_mark(file: Path) -> dict[str, Json]:
     try:
         found = json.loads(file.read_text())
-        return {key: found[key] for key in ("version", "executor", "episodes", "mean_return", "missing")}
+        return {key: found[key] for key in ("version", "executor", "episodes", "mean_return", "slack", "missing")}
     except (OSError, ValueError, KeyError, TypeError) as problem:
         raise InputError(
             f"cannot be read ({problem!r})", file=file, remedy="Delete it, and the next run looks for itself"

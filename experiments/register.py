@@ -8,6 +8,7 @@ from experiments.export_config import ExportConfig
 from experiments.maturity_keys import MaturityPresetConfig
 from experiments.ope_config import OpeConfig, OpeProofConfig
 from experiments.report_config import ReportConfig
+from experiments.returns_config import ReturnsConfig
 from experiments.statistics_proof_config import StatisticsProofConfig
 from experiments.study_config import CellConfig
 
@@ -40,6 +41,7 @@ SCHEMAS: dict[str, type] = {
     "method/q_schema": method_config.QMethodConfig,
     "method/d3rlpy_schema": method_config.D3MethodConfig,
     "maturity/schema": MaturityPresetConfig,
+    "returns/schema": ReturnsConfig,
 }
 """Name, or group/name, by which the YAML files in `conf/` extend them."""
 

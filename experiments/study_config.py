@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from experiments.config import MISSING, ExecutorConfig, LimitsConfig, PolicyConfig, SettingConfig
 from experiments.maturity_keys import MaturityPresetConfig
 from experiments.method_config import AnyMethodConfig
+from experiments.returns_config import ReturnsConfig
 
 __all__ = ["CellConfig", "CollectPart", "EvaluatePart", "PathsConfig", "TrainPart"]
 
@@ -61,6 +62,7 @@ class CellConfig:
     executor: ExecutorConfig = MISSING
     policy: PolicyConfig = MISSING
     method: AnyMethodConfig = MISSING
+    returns: ReturnsConfig = field(default_factory=ReturnsConfig)
     guard: str = "none"
     guard_margin: float = 0.0
     """What the lower bound of the advantage over base has to exceed, in units of the return."""

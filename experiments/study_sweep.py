@@ -56,7 +56,7 @@ def sweep_words(words: list[str]) -> list[str]:
     if not any(word.startswith("paths.sweep=") for word in found):
         named = sorted(word for word in found if not word.startswith(_NOT_THE_SWEEP))
         found.append(f"paths.sweep={digest(named, 12)}")
-    return found
+    return ["--multirun", *found]
 
 
 def _listed(word: str) -> str:

@@ -108,7 +108,7 @@ def _buffers(done: Sequence[SweptCell], published: _Figures) -> str:
     rows: dict[str, list[str]] = {}
     for cell in done:
         facts = cell.status.facts
-        policy = str(cell.words.get("policy") or facts["policy"])
+        policy = str(cell.words.get("policy") or ("paper" if facts["paper_behaviour"] else facts["policy"]))
         row: list[str] = [facts["setting"], policy, facts["executor"], str(facts["episodes"])]
         row += [_number(facts["mean_return"]), _number(facts["slack"])]
         if published:

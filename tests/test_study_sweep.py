@@ -138,13 +138,27 @@ def test_tables_stand_beside_the_papers_figures_in_the_page_that_is_named(sweep,
 
 
 def test_a_glob_leaves_out_what_names_no_setting():
-    words = dict(word.split("=", 1) for word in sweep_words(["-m", "setting=glob(*)", "train.seed=0,1"]))
+    words = dict(word.split("=", 1) for word in sweep_words(["-m", "setting=glob(*)", "train.seed=0,1"])[1:])
     settings = words["setting"].split(",")
     assert "coding" in settings
     assert not {"tabular", "custom", "schema"} & set(settings)
     assert len(settings) == 8
-    assert sweep_words(["setting=glob([p*,r*])"])[0] == "setting=planning,research"
-    assert sweep_words(["setting=tabular"])[0] == "setting=tabular"
+    assert sweep_words(["setting=glob([p*,r*])"])[1] == "setting=planning,research"
+    assert sweep_words(["setting=tabular"])[1] == "setting=tabular"
+
+
+def test_joblib_runs_the_same_cells_to_the_same_tables(sweep, tmp_path):
+    pytest.importorskip("hydra_plugins.hydra_joblib_launcher")
+    # The second executor has no model, so that each process has a failure to tell.
+    words = ("setting=planning", "method=bc", "executor=simulated,openai", "train.seed=0,1")
+    parallel = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
+    outs: list[str] = []
+    for name, launcher in (("one", ()), ("two", parallel)):
+        code, out, _ = sweep(*words, *launcher, root=tmp_path / name)
+        assert code == 1
+        assert "4 cells: 2 done, 2 failed" in out
+        outs.append(out[out.index("### What was collected") : out.index("written")])
+    assert outs[0] == outs[1]
 
 
 def test_where_and_how_fast_do_not_name_a_sweep():
