@@ -292,7 +292,7 @@ class ScoreConfig:
 
 @dataclass
 class StudyConfig:
-    """Collect, train, evaluate; one cell, or a grid with `-m`: `python -m experiments.study`."""
+    """Collect, train, evaluate several learners of one setting under one root: `experiments.study.run_study`."""
 
     setting: SettingConfig = MISSING
     executor: ExecutorConfig = MISSING

@@ -23,7 +23,6 @@ if TYPE_CHECKING:  # torch, pandas and d3rlpy are loaded by the command that nee
         DemoConfig,
         EvaluateConfig,
         ScoreConfig,
-        StudyConfig,
         TrainConfig,
         VerifyConfig,
     )
@@ -44,7 +43,6 @@ __all__ = [
     "print_headline",
     "print_report",
     "print_scoring",
-    "print_study",
     "print_training",
     "print_verification",
 ]
@@ -235,14 +233,6 @@ def _print_comparison(comparison: Comparison, judged: Sequence[Verdict], *, even
         console.print(rates, highlight=False)
     for verdict in judged:
         console.print(verdict.sentence(), highlight=False)
-
-
-def print_study(config: StudyConfig, evaluation: Evaluation) -> None:
-    """The comparison of one cell."""
-    from experiments.evaluation import comparison_of, verdicts_of
-
-    _print_comparison(comparison_of([evaluation]), verdicts_of([evaluation]))
-    _facts([("study", config.root)])
 
 
 def print_demo(config: DemoConfig, evaluations: Sequence[Evaluation]) -> None:

@@ -1,4 +1,7 @@
-"""One cell of a study: collect -> train -> evaluate, each step resumable, so the same study again does what is left."""
+"""Collect -> train -> evaluate several learners of one setting under one root, each step resumable.
+
+The command is a sweep over cells instead (`experiments.cells`, `experiments.study_sweep`).
+"""
 
 from __future__ import annotations
 
@@ -97,10 +100,7 @@ def _claim(root: Path, config: StudyConfig) -> None:
         root.mkdir(parents=True, exist_ok=True)
         mark.write_text(mine + "\n")
     elif mark.read_text().strip() != mine:
-        raise ConfigError(
-            f"{root} holds another study (see {mark}); choose another root, in a grid one per cell, for example "
-            "'root=runs/${setting.name}-${executor.profile}'"
-        )
+        raise ConfigError(f"{root} holds another study (see {mark}); choose another root, one for each study")
 
 
 def _require_whole(stopped: str | None) -> None:

@@ -20,7 +20,7 @@ COMMANDS = {
     "score": ("harness_mdp.score", "score the maturity of stored episodes again, under other thresholds"),
     "export": ("harness_mdp.export", "write episodes as Parquet tables, a Minari dataset or ATIF trajectories"),
     "report": ("harness_mdp.report", "a buffer as one page: did it help, where, at what cost, can I believe it"),
-    "study": ("experiments.study", "collect, train, evaluate: one cell, or a grid with -m"),
+    "study": ("experiments.study", "collect, train, evaluate: a sweep over cells, ending in tables"),
     "paper-table": ("experiments.paper_table", "every setting at the paper's size, beside the paper's figures"),
     "local-server": ("experiments.local_server", "serve SmolLM2-135M-Instruct on loopback (extra `local`)"),
     "dbbench-digests": ("harness_mdp.dbbench_digests", "replay the reference SQL of DB-Bench files, count digests met"),
