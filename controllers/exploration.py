@@ -117,12 +117,12 @@ class Portfolio:
     Where R_s is empty, ε goes to the members in proportion to their weights.
 
     Args:
-        members: (π_j, α_j); names must differ.
+        members: (π_j, α_j); no policy twice.
         epsilon: ε in [0, 1).
         explore: R.
 
     Raises:
-        ConfigError: no member, a repeated name, a weight that is not positive, weights and ε that do not sum
+        ConfigError: no member, a repeated one, a weight that is not positive, weights and ε that do not sum
             to 1, ε outside [0, 1), or R unknown.
     """
 
@@ -136,7 +136,8 @@ class Portfolio:
         object.__setattr__(self, "explore", _explore(self.name, self.explore))
         object.__setattr__(self, "members", tuple(self.members))
         names = [policy.name for policy, _ in self.members]
-        if not names or len(set(names)) != len(names):
+        # Two controllers may share a name, as two rounds of one learner do; what they are tells them apart.
+        if not names or len({policy.fingerprint for policy, _ in self.members}) != len(names):
             raise ConfigError(
                 f"{self.name}: members are {names}; expected at least one policy, each named once. "
                 "Add up the weights of a policy that is listed twice"

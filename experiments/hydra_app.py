@@ -12,8 +12,10 @@ import sys
 import tempfile
 from collections.abc import Callable
 from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from experiments.command_words import group_options, hydra_value
 from harness_mdp.errors import ConfigError, HarnessError
 
 if TYPE_CHECKING:
@@ -49,7 +51,8 @@ def run_command(
 
         print_help(config_name, sys.argv[1:])
         sys.exit(0)
-    sys.argv[1:] = [f"++{word}" if _is_open(word) else word for word in sys.argv[1:]]
+    words = _with_controller(sys.argv[1:]) if _chooses_policy(config_name) else sys.argv[1:]
+    sys.argv[1:] = [f"++{word}" if _is_open(word) else word for word in words]
     with tempfile.TemporaryDirectory(prefix="harness-mdp-") as sweep:
         os.environ["HARNESS_MDP_SWEEP"] = sweep  # where Hydra keeps its notes on a multirun; nobody reads them
         code = _run(config_name, body, refused)
@@ -59,6 +62,36 @@ def run_command(
 def _is_open(word: str) -> bool:
     key = word.partition("=")[0]
     return any(key == name or key.startswith(f"{name}.") for name in OPEN_KEYS)
+
+
+def _chooses_policy(config_name: str) -> bool:
+    return "\n  - policy:" in resources.files("experiments.conf").joinpath(f"{config_name}.yaml").read_text()
+
+
+def _with_controller(words: list[str]) -> list[str]:
+    """`policy=DIR` for the folder of a saved controller, with exploration where `policy.epsilon` or its like is given.
+
+    A group's options are files of ours; that a folder has to be wrapped in one of them nobody should have to know.
+    """
+    explores = any(word.partition("=")[0] in ("policy.epsilon", "policy.explore") for word in words)
+    kind, key = ("epsilon", "inner") if explores else ("controller", "path")
+    found: list[str] = []
+    for word in words:
+        name, _, value = word.partition("=")
+        if name == "policy" and value not in group_options("policy") and (folder := _folder(value)):
+            found += [f"policy={kind}", f"policy.{key}={hydra_value(folder)}"]
+        else:
+            found.append(word)
+    return found
+
+
+def _folder(value: str) -> str:
+    """`value` without quotes of Hydra's, if it is a folder."""
+    inner = value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"" else value
+    try:
+        return inner if inner and Path(inner).is_dir() else ""
+    except (OSError, ValueError):  # no permission to look, or no path at all
+        return ""
 
 
 def _run(
@@ -112,12 +145,11 @@ def _fail(command: str, message: str, code: int) -> int:
 
 def _unknown_option(error: MissingConfigException) -> str:
     """`unknown setting 'nope'; expected one of coding, dbbench`: the files of the group, without the schemas."""
-    group, _, option = (error.missing_cfg_file or "").rpartition("/")
-    folder = resources.files("experiments.conf").joinpath(group)
-    if not group or not folder.is_dir():
+    group, _, option = (error.missing_cfg_file or "").partition("/")  # an option may be a path
+    if not group or not (options := group_options(group)):
         return _config_message(error)
-    options = sorted(f.name.removesuffix(".yaml") for f in folder.iterdir() if f.name.endswith(".yaml"))
-    return f"unknown {group} {option!r}; expected one of {', '.join(options)}"
+    or_else = ", or the folder of a saved controller" if group == "policy" else ""
+    return f"unknown {group} {option!r}; expected one of {', '.join(options)}{or_else}"
 
 
 def _config_message(error: Exception) -> str:
