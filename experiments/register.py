@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from experiments import config, method_config
+from experiments.expert_search_config import ExpertSearchConfig
 from experiments.explain_config import ExplainConfig
 from experiments.export_config import ExportConfig
+from experiments.learners_table_config import LearnersTableConfig
 from experiments.maturity_keys import MaturityPresetConfig
 from experiments.ope_config import OpeConfig, OpeProofConfig
 from experiments.report_config import ReportConfig
 from experiments.returns_config import ReturnsConfig
 from experiments.statistics_proof_config import StatisticsProofConfig
 from experiments.study_config import CellConfig
+from experiments.support_config import SupportConfig
 
 __all__ = ["SCHEMAS", "register_configs"]
 
@@ -23,11 +26,14 @@ SCHEMAS: dict[str, type] = {
     "export_schema": ExportConfig,
     "report_schema": ReportConfig,
     "ope_schema": OpeConfig,
+    "support_schema": SupportConfig,
+    "expert_search_schema": ExpertSearchConfig,
     "ope_proof_schema": OpeProofConfig,
     "explain_schema": ExplainConfig,
     "study_schema": CellConfig,
     "demo_schema": config.DemoConfig,
     "paper_table_schema": config.PaperTableConfig,
+    "learners_table_schema": LearnersTableConfig,
     "statistics_proof_schema": StatisticsProofConfig,
     "setting/schema": config.SettingConfig,
     "executor/simulated_schema": config.SimulatedConfig,
@@ -40,8 +46,8 @@ SCHEMAS: dict[str, type] = {
     "method/plan_schema": method_config.PlanMethodConfig,
     "method/q_schema": method_config.QMethodConfig,
     "method/d3rlpy_schema": method_config.D3MethodConfig,
-    "maturity/schema": MaturityPresetConfig,
     "returns/schema": ReturnsConfig,
+    "maturity/schema": MaturityPresetConfig,
 }
 """Name, or group/name, by which the YAML files in `conf/` extend them."""
 
