@@ -136,6 +136,8 @@ def _main(each: Results, wishes: TableWishes) -> str:
         rows.append(cells)
     missing = sum(row["n_infra_missing"] for row in every if row["outcome"] == "quality")
     note = f"\n\n{missing} episodes are infra_missing and left out." if missing else ""
+    if any("delta:" in row["note"] for row in every):
+        note += "\n\n\\* An end of this interval rests on how often tasks could differ, not on their spread."
     how = "Tasks weigh equally; intervals: bootstrap-t over tasks; p: sign flips of task means; Holm over settings for"
     return f"{table(header, rows)}\n\n{how} each arm.{note}"
 
@@ -211,7 +213,10 @@ def _mean(row: _Row) -> str:
 
 
 def _delta(row: _Row) -> str:
-    return "" if pd.isna(row["delta"]) else f"{row['delta']:+.3f} {interval(row, 'ci_low', 'ci_high', '+.3f')}"
+    if pd.isna(row["delta"]):
+        return ""
+    mark = " \\*" if "delta:" in row["note"] else ""
+    return f"{row['delta']:+.3f} {interval(row, 'ci_low', 'ci_high', '+.3f')}{mark}"
 
 
 def _plain(row: _Row, low: str, high: str) -> str:
@@ -219,7 +224,9 @@ def _plain(row: _Row, low: str, high: str) -> str:
 
 
 def _p(value: float) -> str:
-    return "" if pd.isna(value) else f"{value:.3f}"
+    if pd.isna(value):
+        return ""
+    return "<0.001" if value < 0.0005 else f"{value:.3f}"
 
 
 def _number(value: float | None) -> str:
