@@ -186,14 +186,16 @@ def reference_means(config: LearnersTableConfig, setting: str) -> dict[str, Floa
 
 def learners_tables(config: LearnersTableConfig) -> str:
     """Run what is missing of every cell and write the tables as Markdown."""
-    parts: list[str] = []
+    cells = {
+        (name, setting): [run_cell(config, setting, name, seed) for seed in range(config.seeds)]
+        for name in config.behaviours
+        for setting in config.settings
+    }
     references = {setting: reference_means(config, setting) for setting in config.settings}
+    parts: list[str] = []
     for name in config.behaviours:
-        cells = {
-            setting: [run_cell(config, setting, name, seed) for seed in range(config.seeds)]
-            for setting in config.settings
-        }
-        parts += [f"### Behaviour `{name}`", "", _table(cells, references), ""]
+        own = {setting: cells[name, setting] for setting in config.settings}
+        parts += [f"### Behaviour `{name}`", "", _table(own, references), ""]
     return "\n".join(parts)
 
 
