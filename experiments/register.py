@@ -9,6 +9,7 @@ from experiments.export_config import ExportConfig
 from experiments.learners_table_config import LearnersTableConfig
 from experiments.maturity_keys import MaturityPresetConfig
 from experiments.ope_config import OpeConfig, OpeProofConfig
+from experiments.ope_truth_config import OpeTruthConfig
 from experiments.report_config import ReportConfig
 from experiments.returns_config import ReturnsConfig
 from experiments.statistics_proof_config import StatisticsProofConfig
@@ -29,6 +30,7 @@ SCHEMAS: dict[str, type] = {
     "support_schema": SupportConfig,
     "expert_search_schema": ExpertSearchConfig,
     "ope_proof_schema": OpeProofConfig,
+    "ope_truth_schema": OpeTruthConfig,
     "explain_schema": ExplainConfig,
     "study_schema": CellConfig,
     "demo_schema": config.DemoConfig,

@@ -7,7 +7,7 @@ their returns, this spares the rows. Draws are shared between policies as in eva
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +20,7 @@ from harness_mdp.errors import HarnessError
 from harness_mdp.mdp import Episode, Policy
 from harness_mdp.runner import EpisodePlan, Failure, run_episodes
 from harness_mdp.scoring.rubric import Scorer
+from harness_mdp.settings.tasks import Task
 
 __all__ = ["SimulatedReturns", "SimulatedWorld"]
 
@@ -48,28 +49,33 @@ class SimulatedWorld:
         name: the setting.
         profile: skill of the simulated executor.
         concurrency: episodes at once; some tools run in processes of their own.
+        tasks: how many to generate.
     """
 
-    def __init__(self, name: str, profile: str = "medium", concurrency: int = 16) -> None:
-        self.tasks: TaskSet = load_tasks(SettingConfig(name=name))
+    def __init__(self, name: str, profile: str = "medium", concurrency: int = 16, tasks: int = 100) -> None:
+        self.tasks: TaskSet = load_tasks(SettingConfig(name=name, tasks=tasks))
         self._scorer = Scorer(self.tasks.setting, self.tasks.store.sealed)
         self._concurrency = concurrency
         self._profile = profile
-        self._known: dict[tuple[str, str, int, int], SimulatedReturns] = {}
+        self._known: dict[tuple[str, tuple[str, ...], int, int], SimulatedReturns] = {}
 
-    def returns(self, policy: Policy, *, split: str, rollouts: int, seed: int) -> SimulatedReturns:
-        """Run `policy` on rollouts 0 .. `rollouts` - 1 of every task of `split`.
+    def returns(
+        self, policy: Policy, *, split: str, rollouts: int, seed: int, task_ids: Collection[str] | None = None
+    ) -> SimulatedReturns:
+        """Run `policy` on rollouts 0 .. `rollouts` - 1 of every task of `split`, or of those of them in `task_ids`.
 
         Raises:
             HarnessError: an episode failed for reasons outside the agent.
         """
-        key = (policy.fingerprint, split, rollouts, seed)
+        tasks = [task for task in self.tasks.select(split) if task_ids is None or task.id in task_ids]
+        ids = tuple(task.id for task in tasks)
+        key = (policy.fingerprint, ids, rollouts, seed)
         if key not in self._known:
-            episodes = asyncio.run(self._episodes(policy, split, rollouts, seed))
-            self._known[key] = _returns(episodes, [task.id for task in self.tasks.select(split)], rollouts)
+            episodes = asyncio.run(self._episodes(policy, tasks, rollouts, seed))
+            self._known[key] = _returns(episodes, ids, rollouts)
         return self._known[key]
 
-    async def _episodes(self, policy: Policy, split: str, rollouts: int, seed: int) -> list[Episode]:
+    async def _episodes(self, policy: Policy, chosen: Sequence[Task], rollouts: int, seed: int) -> list[Episode]:
         tasks = self.tasks
         executor = make_executor(SimulatedConfig(profile=self._profile), tasks, self._concurrency)
         plans = [
@@ -85,7 +91,7 @@ class SimulatedWorld:
                 horizon=tasks.horizon,
                 budgets=tasks.budgets,
             )
-            for task in tasks.select(split)
+            for task in chosen
             for rollout in range(rollouts)
         ]
         episodes: list[Episode] = []
