@@ -1,4 +1,4 @@
-"""Is a learned controller worth deploying? Only where it beats the rule of thumb, and that is said aloud."""
+"""Is a learned controller worth deploying? Only where it beats the rule of thumb and is not below base; said aloud."""
 
 from __future__ import annotations
 
@@ -40,6 +40,13 @@ class Verdict:
     low: float
     high: float
     judgement: Judgement
+    to_base: float | None = None
+    """Quality of the learner minus that of base; None where base was not run."""
+
+    @property
+    def worth_deploying(self) -> bool:
+        """It beats the rule, and is not below base: where the rule hurts, beating it is no merit."""
+        return self.judgement is Judgement.BETTER and (self.to_base is None or self.to_base >= 0)
 
     def sentence(self) -> str:
         """For a person, with n left to the table."""
@@ -49,11 +56,17 @@ class Verdict:
             Judgement.WORSE: f"is worse than {self.rule}: do not deploy it, the rule is better",
             Judgement.UNDECIDED: f"does not beat {self.rule}: not worth deploying on this evidence",
         }[self.judgement]
+        if self.judgement is Judgement.BETTER and not self.worth_deploying:
+            advice = f"beats {self.rule}, but is below base ({self.to_base:+.3f}): not worth deploying on this evidence"
         return f"{self.setting}: {self.learner} {advice} (quality {by})"
 
 
 def verdicts(
-    episodes: pd.DataFrame | pl.DataFrame, learners: Sequence[str], rule: str = "check_revise", level: float = 0.95
+    episodes: pd.DataFrame | pl.DataFrame,
+    learners: Sequence[str],
+    rule: str = "check_revise",
+    level: float = 0.95,
+    base: str = "base",
 ) -> tuple[Verdict, ...]:
     """Every learner against `rule`, setting by setting, by the interval of the paired difference in quality.
 
@@ -62,6 +75,7 @@ def verdicts(
         learners: arms to judge.
         rule: the arm that a learner has to beat.
         level: of the interval.
+        base: an arm that a learner must not be below, where it was run.
 
     Raises:
         ConfigError: no learner, or no such arms.
@@ -69,12 +83,17 @@ def verdicts(
     """
     if not learners:
         raise ConfigError("no learner to judge")
-    rows = pl.from_pandas(compare(episodes, reference=rule, arms=learners, level=level).rows)
-    quality = rows.filter((pl.col("outcome") == "quality") & pl.col("arm").is_in(list(learners)))
+    own = episodes if isinstance(episodes, pl.DataFrame) else pl.from_pandas(episodes)
+    arms = [*learners, base] if base != rule and base not in learners and base in set(own["arm"]) else list(learners)
+    rows = pl.from_pandas(compare(episodes, reference=rule, arms=arms, level=level).rows)
+    told = rows.filter(pl.col("outcome") == "quality")
+    # Both differences are to the rule, on the same pairs.
+    of_base = {str(row["setting"]): float(row["delta"]) for row in told.filter(arm=base).iter_rows(named=True)}
+    quality = told.filter(pl.col("arm").is_in(list(learners)))
     found: list[Verdict] = []
     for row in quality.iter_rows(named=True):
         low, high = float(row["ci_low"]), float(row["ci_high"])
-        found.append(
-            Verdict(str(row["setting"]), str(row["arm"]), rule, float(row["delta"]), low, high, judge(low, high))
-        )
+        setting, delta = str(row["setting"]), float(row["delta"])
+        to_base = delta - of_base[setting] if setting in of_base and base != rule else None
+        found.append(Verdict(setting, str(row["arm"]), rule, delta, low, high, judge(low, high), to_base))
     return tuple(found)

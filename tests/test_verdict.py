@@ -47,6 +47,23 @@ def test_learners_are_judged_against_the_rule() -> None:
     assert "worth deploying (" in found["good"].sentence()
 
 
+def test_where_the_rule_hurts_beating_it_is_no_merit() -> None:
+    frame = evaluation({"base": 0.2, "check_revise": 0.0, "aw": 0.1, "plan": 0.3})
+    found = {verdict.learner: verdict for verdict in verdicts(frame, ["aw", "plan"])}
+    assert found["aw"].judgement is Judgement.BETTER
+    assert found["aw"].to_base == pytest.approx(-0.1, abs=0.02)
+    assert not found["aw"].worth_deploying
+    assert "beats check_revise, but is below base (-0.1" in found["aw"].sentence()
+    assert "not worth deploying" in found["aw"].sentence()
+    assert found["plan"].worth_deploying
+
+
+def test_without_base_the_rule_alone_decides() -> None:
+    verdict = verdicts(evaluation({"check_revise": 0.0, "aw": 0.1}), ["aw"])[0]
+    assert verdict.to_base is None
+    assert verdict.worth_deploying
+
+
 def test_without_a_learner_there_is_nothing_to_judge() -> None:
     with pytest.raises(ConfigError, match="no learner"):
         verdicts(evaluation({"base": 0.0, "check_revise": 0.0}), [])

@@ -108,15 +108,18 @@ def _helped(family: Family, where: Mapping[str, Mapping[str, Cell]], rule: str) 
         note = f"{rule} was not run beside the learners, so nobody knows whether they are worth deploying."
         return Answer(question, "Not known", (note, *learned, *scripts))
     against = _against(family)
+    worth = {(verdict.setting, verdict.learner) for verdict in family.verdicts if verdict.worth_deploying}
     beside = {learner: [c[learner] for c in against.values() if learner in c] for learner in family.learners}
-    won = {learner: sum(cell.judgement is Judgement.BETTER for cell in beside[learner]) for learner in beside}
+    won = {learner: sum(name == learner for _, name in worth) for learner in beside}
     best = [learner for learner in family.learners if won[learner]]
-    if not best:
+    if not best and any(cell.judgement is Judgement.BETTER for cells in beside.values() for cell in cells):
+        word = f"No: what beats {rule} is below base"
+    elif not best:
         word = f"No: no learned controller beats {rule}"
     elif always := [learner for learner in best if won[learner] == n]:
         word = f"Yes: {_list(always)} {_do(always, 'beats', 'beat')} {rule}{' in every setting' if n > 1 else ''}"
     else:
-        places = sum(any(c.judgement is Judgement.BETTER for c in cells.values()) for cells in against.values())
+        places = len({setting for setting, _ in worth})
         word = f"In places: {_list(best)} {_do(best, 'beats', 'beat')} {rule} in {places} of {_settings(n)}"
     first = [_tally(rule, reference, told[rule])] if rule in told else []
     judged = [_tally(learner, rule, beside[learner]) for learner in family.learners]
