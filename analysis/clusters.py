@@ -10,6 +10,7 @@ import numpy.typing as npt
 from sklearn.tree import DecisionTreeClassifier
 
 from analysis.statistics import Ints
+from controllers.readable_tree import Bounds, condition, leaf_bounds
 from harness_mdp.errors import ConfigError, UnusableBuffer
 
 __all__ = ["StateClusters", "state_clusters"]
@@ -58,42 +59,12 @@ def state_clusters(features: Features, action: Ints, names: Sequence[str], most:
     smallest = max(1, int(_MIN_SHARE * len(features)))
     tree = DecisionTreeClassifier(max_leaf_nodes=most, min_samples_leaf=smallest, random_state=0)
     tree.fit(features, action)
-    bounds = _bounds(tree)
+    bounds = leaf_bounds(tree)
     leaves = np.array(sorted(bounds), dtype=np.int64)
     binary = set(np.flatnonzero(((features == 0) | (features == 1)).all(axis=0)).tolist())
     labels = tuple(_label(bounds[int(leaf)], names, binary) for leaf in leaves)
     return StateClusters(labels, tree, leaves)
 
 
-_Bounds = dict[int, tuple[float, float]]
-"""Feature -> (above, at most)."""
-
-
-def _bounds(tree: DecisionTreeClassifier) -> dict[int, _Bounds]:
-    """Leaf -> the conditions on the way to it."""
-    inner = tree.tree_
-    found: dict[int, _Bounds] = {}
-    todo: list[tuple[int, _Bounds]] = [(0, {})]
-    while todo:
-        node, bounds = todo.pop()
-        left, right = int(inner.children_left[node]), int(inner.children_right[node])
-        if left == right:
-            found[node] = bounds
-            continue
-        feature, threshold = int(inner.feature[node]), float(inner.threshold[node])
-        low, high = bounds.get(feature, (-np.inf, np.inf))
-        todo.append((left, bounds | {feature: (low, threshold)}))
-        todo.append((right, bounds | {feature: (threshold, high)}))
-    return found
-
-
-def _label(bounds: _Bounds, names: Sequence[str], binary: set[int]) -> str:
-    return ", ".join(_condition(names[i], *limits, i in binary) for i, limits in bounds.items()) or "all states"
-
-
-def _condition(name: str, low: float, high: float, binary: bool) -> str:
-    if binary:
-        return f"{name} = {int(low > 0)}"
-    if np.isinf(low):
-        return f"{name} <= {high:.2g}"
-    return f"{name} > {low:.2g}" if np.isinf(high) else f"{low:.2g} < {name} <= {high:.2g}"
+def _label(bounds: Bounds, names: Sequence[str], binary: set[int]) -> str:
+    return ", ".join(condition(names[i], *limits, binary=i in binary) for i, limits in bounds.items()) or "all states"

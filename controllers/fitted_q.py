@@ -13,8 +13,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 from sklearn.ensemble import ExtraTreesRegressor
-from sklearn.tree import DecisionTreeRegressor
 
+from controllers.cells import Cells, fit_cells, visited_pairs
 from controllers.config import Method, QConfig
 from controllers.data import Bools, Floats, Ints, StepData
 from controllers.folds import task_folds
@@ -22,11 +22,10 @@ from controllers.forest import Forest
 from controllers.forest_q import ForestQ
 from controllers.q_function import UNSUPPORTED
 from controllers.transitions import Transitions, bootstrap_tasks, one_hot, transitions
-from harness_mdp.features import CLOCKS
 from harness_mdp.hashing import generator
 from harness_mdp.mdp import N_ACTIONS
 
-__all__ = ["action_values", "crossfitted_q", "fit_forest_q", "number_leaves", "regress_actions"]
+__all__ = ["action_values", "crossfitted_q", "fit_forest_q", "regress_actions"]
 
 _CROSS_FOLDS = 5
 
@@ -47,7 +46,7 @@ def fit_forest_q(data: StepData, config: QConfig, seed: int) -> ForestQ:
     return ForestQ(
         forest=Forest.join(forests),
         bags=config.bags,
-        cells=cells,
+        cells=cells.forest,
         supported=supported,
         n_features=data.features.shape[1],
         z=config.z,
@@ -68,7 +67,7 @@ def crossfitted_q(data: StepData, config: QConfig, seed: int) -> Floats:
     return values
 
 
-def _iterate(log: Transitions, at: Ints, cells: Forest, supported: Bools, config: QConfig, seed: int) -> Forest:
+def _iterate(log: Transitions, at: Ints, cells: Cells, supported: Bools, config: QConfig, seed: int) -> Forest:
     """Q_H on the steps `at`, and for `one_step` the behaviour's Q."""
     features, action, outcome = log.features[at], log.action[at], log.outcome[at]
     forest = regress_actions(features, action, outcome, config, seed)
@@ -77,8 +76,7 @@ def _iterate(log: Transitions, at: Ints, cells: Forest, supported: Bools, config
     onward = np.flatnonzero(log.following[at] >= 0)
     following = log.following[at][onward]
     ahead = log.features[following]
-    cell = cells.value[cells.leaves(ahead)[:, 0], 0].astype(np.int64)
-    allowed = log.mask[following] & supported[cell]
+    allowed = log.mask[following] & supported[cells.of(ahead)]
     some = allowed.any(axis=1)
     for turn in range(1, log.horizon):
         q = np.where(allowed, action_values(forest, ahead), UNSUPPORTED)
@@ -105,24 +103,10 @@ def action_values(forest: ExtraTreesRegressor, features: npt.NDArray[np.float32]
     return np.stack(columns, axis=1)
 
 
-def _support(log: Transitions, config: QConfig) -> tuple[Forest, Bools]:
+def _support(log: Transitions, config: QConfig) -> tuple[Cells, Bools]:
     """Cells of states in which the behaviour acts and ends alike, and which actions have enough visits there."""
-    blind = log.features.copy()
-    blind[:, CLOCKS] = 0.0
     targets = np.column_stack([log.propensities, log.outcome])
-    tree = DecisionTreeRegressor(max_leaf_nodes=config.cells, min_samples_leaf=config.min_visits, random_state=0)
-    cells, n = number_leaves(Forest.of([tree.fit(blind, targets)]))
-    cell = cells.value[cells.leaves(log.features)[:, 0], 0].astype(np.int64)
-    pair = cell * N_ACTIONS + log.action
-    visits = np.bincount(pair, minlength=n * N_ACTIONS)
-    tasks = np.bincount(np.unique(np.stack([pair, log.task]), axis=1)[0], minlength=n * N_ACTIONS)
-    supported: Bools = ((visits >= config.min_visits) & (tasks >= config.min_tasks)).reshape(n, N_ACTIONS)
-    return cells, supported
-
-
-def number_leaves(tree: Forest) -> tuple[Forest, int]:
-    """One tree with the index of its leaf as the value of each leaf, and how many leaves there are."""
-    leaf = np.flatnonzero(tree.left == np.arange(len(tree.left)))
-    index = np.zeros((len(tree.left), 1))
-    index[leaf, 0] = np.arange(len(leaf))
-    return Forest(tree.feature, tree.threshold, tree.left, tree.right, index, tree.root), len(leaf)
+    cells = fit_cells(log.features, targets, config.cells, config.min_visits)
+    pair = cells.of(log.features) * N_ACTIONS + log.action
+    _, supported = visited_pairs(pair, log.task, cells.n, config.min_visits, config.min_tasks)
+    return cells, supported.reshape(cells.n, N_ACTIONS)

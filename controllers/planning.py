@@ -12,24 +12,23 @@ values of all seven actions; since these depend on the plan and the plan on the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.tree import DecisionTreeRegressor
 
+from controllers.cells import Cells, fit_cells, visited_pairs
 from controllers.config import Method, PlanConfig, QConfig
 from controllers.data import Bools, Floats, Ints, StepData
-from controllers.fitted_q import action_values, number_leaves, regress_actions
+from controllers.fitted_q import action_values, regress_actions
 from controllers.forest import Forest
 from controllers.planned_q import PlannedQ
 from controllers.transitions import Transitions, bootstrap_tasks, transitions
 from harness_mdp.errors import UnusableBuffer
-from harness_mdp.features import CLOCKS
 from harness_mdp.hashing import generator
 from harness_mdp.mdp import N_ACTIONS, Action
 
-__all__ = ["Cells", "fit_planned_q", "plan_on_cells"]
+__all__ = ["fit_planned_q", "plan_on_cells"]
 
 _TREES = 20
 _LEAF = 10
@@ -37,19 +36,6 @@ _LEAF = 10
 
 _SPREAD_FLOOR = 0.01
 """Variance added before a standard error is taken: three visits with equal returns are not certain."""
-
-
-@dataclass(frozen=True, eq=False)
-class Cells:
-    """An abstraction: one tree whose leaves' value is the index of a cell."""
-
-    forest: Forest
-    n: int
-
-    def of(self, features: npt.NDArray[np.float32]) -> Ints:
-        """(n,) cell of each row."""
-        cells: Ints = self.forest.value[self.forest.leaves(features)[:, 0], 0].astype(np.int64)
-        return cells
 
 
 def fit_planned_q(data: StepData, config: PlanConfig, seed: int) -> PlannedQ:
@@ -86,8 +72,7 @@ def plan_on_cells(log: Transitions, cells: Cells, config: PlanConfig) -> Floats:
     cell = cells.of(log.features)
     pair = cell * N_ACTIONS + log.action
     n_pairs = cells.n * N_ACTIONS
-    visits = np.bincount(pair, minlength=n_pairs)
-    supported = (visits >= config.min_visits) & (_distinct_tasks(pair, log.task, n_pairs) >= config.min_tasks)
+    visits, supported = visited_pairs(pair, log.task, cells.n, config.min_visits, config.min_tasks)
     last = log.last
     following = np.where(last, 0, cell[log.following])
     value = _submit_value(log, cell, cells.n)
@@ -113,11 +98,6 @@ def _submit_value(log: Transitions, cell: Ints, n: int) -> Floats:
     return mean
 
 
-def _distinct_tasks(pair: Ints, task: Ints, n_pairs: int) -> Ints:
-    seen = np.unique(np.stack([pair, task]), axis=1)[0]
-    return np.bincount(seen, minlength=n_pairs)
-
-
 def _find_cells(log: Transitions, rows: Bools, config: PlanConfig, seed: int) -> Cells:
     """Cells and plan in turns, on some of the steps; first by what each action led to under the behaviour."""
     at = np.flatnonzero(rows)
@@ -125,20 +105,21 @@ def _find_cells(log: Transitions, rows: Bools, config: PlanConfig, seed: int) ->
     last, following = log.last[at], log.following[at]
     target = log.outcome[at]
     part = _only_rows(log, at)
-    cells = _tree(features, _smoothed(features, action, target, log.mask[at], seed), config)
+
+    def alike(seed: int) -> Cells:
+        """Cells in which the values of all actions are alike, by the target at hand."""
+        values = _smoothed(features, action, target, log.mask[at], seed)
+        return fit_cells(features, values, config.cells, config.cell_steps)
+
+    cells = alike(seed)
+    # Cells are sought with plain means; the final plan alone is pessimistic.
+    plain = replace(config, z=0.0, min_visits=min(5, config.min_visits), min_tasks=1)
     for turn in range(config.rounds):
-        table = plan_on_cells(part, cells, _unpenalised(config))
+        table = plan_on_cells(part, cells, plain)
         value = _state_values(table, cells, log)
         target = np.where(last, log.outcome[at], value[following])
-        cells = _tree(features, _smoothed(features, action, target, log.mask[at], seed + turn + 1), config)
+        cells = alike(seed + turn + 1)
     return cells
-
-
-def _unpenalised(config: PlanConfig) -> PlanConfig:
-    """Cells are sought with plain means; the final plan alone is pessimistic."""
-    from dataclasses import replace
-
-    return replace(config, z=0.0, min_visits=min(5, config.min_visits), min_tasks=1)
 
 
 def _state_values(table: Floats, cells: Cells, log: Transitions) -> Floats:
@@ -154,14 +135,6 @@ def _smoothed(features: npt.NDArray[np.float32], action: Ints, target: Floats, m
     smoother = QConfig(method=Method.ONE_STEP, trees=_TREES, leaf_steps=_LEAF)
     values = action_values(regress_actions(features, action, target, smoother, seed), features)
     return np.where(mask, values, values.min())
-
-
-def _tree(features: npt.NDArray[np.float32], values: Floats, config: PlanConfig) -> Cells:
-    """Cells in which the values of all actions are alike."""
-    blind = features.copy()
-    blind[:, CLOCKS] = 0.0  # a constant feature is never split on
-    tree = DecisionTreeRegressor(max_leaf_nodes=config.cells, min_samples_leaf=config.cell_steps, random_state=0)
-    return Cells(*number_leaves(Forest.of([tree.fit(blind, values)])))
 
 
 def _only_rows(log: Transitions, at: Ints) -> Transitions:

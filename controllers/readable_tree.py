@@ -13,7 +13,7 @@ from controllers.data import Bools, Floats, Ints
 from harness_mdp.errors import ConfigError
 from harness_mdp.mdp import ACTIONS, N_ACTIONS
 
-__all__ = ["LEAVES", "Leaf", "ReadableTree", "fit_tree"]
+__all__ = ["LEAVES", "Bounds", "Leaf", "ReadableTree", "condition", "fit_tree", "leaf_bounds"]
 
 Features = npt.NDArray[np.float32]
 
@@ -32,7 +32,7 @@ _AS_GOOD = 0.002
 _BASE = "base would "
 _INDENT = "  "
 
-_Bounds = dict[int, tuple[float, float]]
+Bounds = dict[int, tuple[float, float]]
 """Input -> (above, at most)."""
 
 
@@ -79,7 +79,7 @@ class ReadableTree:
 
     def leaves(self) -> tuple[Leaf, ...]:
         """Its leaves, in the order of `place`."""
-        bounds = self._bounds()
+        bounds = leaf_bounds(self.tree)
         found: list[Leaf] = []
         for node in self._leaf_nodes.tolist():
             action, count, share = self._most(node)
@@ -107,31 +107,11 @@ class ReadableTree:
         best = int(shares.argmax())
         return int(self._classes[best]), int(inner.n_node_samples[node]), float(shares[best])
 
-    def _bounds(self) -> dict[int, _Bounds]:
-        """Leaf -> the conditions on the way to it, one for each input."""
-        inner = self.tree.tree_
-        found: dict[int, _Bounds] = {}
-        todo: list[tuple[int, _Bounds]] = [(0, {})]
-        while todo:
-            node, bounds = todo.pop()
-            left, right = int(inner.children_left[node]), int(inner.children_right[node])
-            if left == right:
-                found[node] = bounds
-                continue
-            at, threshold = int(inner.feature[node]), float(inner.threshold[node])
-            low, high = bounds.get(at, (-np.inf, np.inf))
-            todo += [(left, bounds | {at: (low, threshold)}), (right, bounds | {at: (threshold, high)})]
-        return found
-
     def _condition(self, at: int, low: float, high: float) -> str:
         name = self.names[at]
         if name.startswith(_BASE):
             return name if low > 0 else f"{_BASE}not {name.removeprefix(_BASE)}"
-        if at in self.binary:
-            return f"{name} = {int(low > 0)}"
-        if np.isinf(low):
-            return f"{name} <= {high:.2g}"
-        return f"{name} > {low:.2g}" if np.isinf(high) else f"{low:.2g} < {name} <= {high:.2g}"
+        return condition(name, low, high, binary=at in self.binary)
 
     def _actions_below(self, node: int) -> set[int]:
         inner = self.tree.tree_
@@ -201,3 +181,29 @@ def _fitted(inputs: Features, choice: Ints, leaves: int) -> DecisionTreeClassifi
 def _inputs(features: Features, base_action: Ints) -> Features:
     """(n, d + 7)"""
     return np.hstack([features, np.eye(N_ACTIONS, dtype=np.float32)[base_action]])
+
+
+def leaf_bounds(tree: DecisionTreeClassifier) -> dict[int, Bounds]:
+    """Leaf node -> the conditions on the way to it, one for each input."""
+    inner = tree.tree_
+    found: dict[int, Bounds] = {}
+    todo: list[tuple[int, Bounds]] = [(0, {})]
+    while todo:
+        node, bounds = todo.pop()
+        left, right = int(inner.children_left[node]), int(inner.children_right[node])
+        if left == right:
+            found[node] = bounds
+            continue
+        at, threshold = int(inner.feature[node]), float(inner.threshold[node])
+        low, high = bounds.get(at, (-np.inf, np.inf))
+        todo += [(left, bounds | {at: (low, threshold)}), (right, bounds | {at: (threshold, high)})]
+    return found
+
+
+def condition(name: str, low: float, high: float, *, binary: bool) -> str:
+    """`low < name <= high` in as few words as hold; `name = 0` or `name = 1` of a binary input."""
+    if binary:
+        return f"{name} = {int(low > 0)}"
+    if np.isinf(low):
+        return f"{name} <= {high:.2g}"
+    return f"{name} > {low:.2g}" if np.isinf(high) else f"{low:.2g} < {name} <= {high:.2g}"

@@ -8,20 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from buffers import ReplayBuffer, TrainingArrays
-from buffers.where import Narrower
 from controllers.config import PlanConfig
 from controllers.data import Floats
 from controllers.explain import Explanation, explain
 from controllers.planning import fit_planned_q
 from controllers.q_function import ValuePolicy
+from experiments.collected import collected_arrays, collected_setting, logged_states
 from experiments.explain_config import ExplainConfig
-from experiments.ope import logged_states
 from experiments.policies import is_controller, named_policy
 from experiments.running import expect_seed
-from harness_mdp.errors import ConfigError, SchemaMismatch, UnusableBuffer
+from harness_mdp.errors import ConfigError, UnusableBuffer
 from harness_mdp.mdp import Policy
-from harness_mdp.settings import open_setting
-from harness_mdp.settings.protocol import Setting
 
 __all__ = ["Explained", "Explanations", "explain_policies"]
 
@@ -63,9 +60,9 @@ def explain_policies(config: ExplainConfig) -> Explanations:
     """
     _check(config)
     buffer = ReplayBuffer(config.buffer)
-    setting = _setting(buffer, config)
+    setting = collected_setting(buffer, config)
     policies = {name: named_policy(name, setting) for name in config.policies}
-    arrays = _arrays(buffer, setting, config)
+    arrays = collected_arrays(buffer, setting, config, config.split)
     remarks: list[str] = []
     planned: Floats | None = None
     if not all(isinstance(policy, ValuePolicy) for policy in policies.values()):
@@ -120,34 +117,6 @@ def _check(config: ExplainConfig) -> None:
     if config.split not in ("train", "eval", "all"):
         raise ConfigError(f"split={config.split}; expected train, eval or all")
     expect_seed(config.seed)
-
-
-def _setting(buffer: ReplayBuffer, config: ExplainConfig) -> Setting:
-    if config.setting is not None:
-        return open_setting(config.setting.name)
-    held = sorted({setting for setting, phase, _, _ in buffer.stats.counts if phase == "collect"})
-    if len(held) == 1:
-        return open_setting(held[0])
-    found = f"collected episodes of {', '.join(held)}" if held else "no collected episodes"
-    raise ConfigError(f"{config.buffer} holds {found}; " + ("say setting=NAME" if held else "collect first"))
-
-
-def _arrays(buffer: ReplayBuffer, setting: Setting, config: ExplainConfig) -> TrainingArrays:
-    narrow = Narrower(setting_version=setting.version)
-    if config.from_executor is not None:
-        narrow["executor"] = config.from_executor
-    try:
-        arrays = buffer.tensors(setting.name, split=config.split, mixed_executors=config.mix_executors, **narrow)
-    except UnusableBuffer as problem:
-        if "the mixture" not in str(problem):
-            raise
-        raise UnusableBuffer(f"{problem}: from_executor=..., or mix_executors=true") from problem
-    if arrays.feature_schema_id != setting.schema.id:
-        raise SchemaMismatch(
-            f"{config.buffer}: episodes have feature schema {arrays.feature_schema_id}, this installation's "
-            f"{setting.name} (version {setting.version}) has {setting.schema.id}. Collect again with this version"
-        )
-    return arrays
 
 
 def _remarks(arrays: TrainingArrays) -> Sequence[str]:

@@ -115,9 +115,9 @@ def _growing(config: LearnersTableConfig, setting: str, root: Path, seed: int) -
     grown = root / "grown"
     _collect(config, setting, PortfolioPolicyConfig(), grown, seed)
     buffer = ReplayBuffer(grown)
+    arrays = buffer.tensors(setting)
+    controller = _train(config.growing, arrays, seed)
     for index in (2, 3):
-        arrays = buffer.tensors(setting)
-        controller = _train(config.growing, arrays, seed)
         where = root / f"{config.growing}-round-{index - 1}"
         manifest = Manifest(
             name=config.growing,
@@ -138,7 +138,9 @@ def _growing(config: LearnersTableConfig, setting: str, root: Path, seed: int) -
             epsilon=0.1,
         )
         _collect(config, setting, mixture, grown, 1000 * index + seed)
-        found.append((f"{config.growing} round {index}", _train(config.growing, buffer.tensors(setting), seed)))
+        arrays = buffer.tensors(setting)
+        controller = _train(config.growing, arrays, seed)
+        found.append((f"{config.growing} round {index}", controller))
     return found
 
 

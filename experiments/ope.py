@@ -15,26 +15,21 @@ import polars as pl
 
 from analysis.ope import PolicyValue, estimate_policy, logged
 from buffers import ReplayBuffer, TrainingArrays
-from buffers.where import Narrower
 from controllers.saved import load_controller, load_folds, read_manifest
+from experiments.collected import collected_arrays, collected_setting, logged_states
 from experiments.evaluation import TABLE_ENDINGS
 from experiments.ope_config import OpeConfig
 from experiments.policies import is_controller, named_policy
 from experiments.running import expect_seed
-from experiments.support_config import SupportConfig
-from harness_mdp.errors import ConfigError, SchemaMismatch, UnusableBuffer
+from harness_mdp.errors import ConfigError
 from harness_mdp.hashing import Json
-from harness_mdp.mdp import DecisionBatch, Policy, Probs, State, fold, start
-from harness_mdp.settings import open_setting
+from harness_mdp.mdp import DecisionBatch, Policy, Probs
 from harness_mdp.settings.protocol import Setting
 
 __all__ = [
     "BEHAVIOUR",
     "Ope",
     "TargetValue",
-    "collected_arrays",
-    "collected_setting",
-    "logged_states",
     "ope",
     "target_probabilities",
     "write_values",
@@ -82,7 +77,7 @@ def ope(config: OpeConfig) -> Ope:
     _check(config)
     buffer = ReplayBuffer(config.buffer)
     setting = collected_setting(buffer, config)
-    arrays = collected_arrays(buffer, setting, config)
+    arrays = collected_arrays(buffer, setting, config, config.split)
     scripts = [name for name in config.policies if name in setting.scripts]
     states = logged_states(buffer, arrays) if scripts else ()
     batch = DecisionBatch(arrays.features, arrays.mask, arrays.base_action, states)
@@ -165,14 +160,6 @@ def _controller(name: str, setting: Setting, arrays: TrainingArrays, batch: Deci
     return probs, words
 
 
-def logged_states(buffer: ReplayBuffer, arrays: TrainingArrays) -> tuple[State, ...]:
-    """The state of each of the n steps, folded again from the stored events."""
-    found: dict[str, list[State]] = {}
-    for episode in buffer.episodes(episode_id=list(arrays.episode_ids)):
-        found[episode.episode_id] = fold(episode.events, start(episode.horizon, episode.budgets))[:-1]
-    return tuple(state for identity in arrays.episode_ids for state in found[identity])
-
-
 def write_values(result: Ope, out: str) -> None:
     """One row a policy, with its estimates and actions nested, as Parquet or JSON by the ending of `out`."""
     path = Path(out)
@@ -236,45 +223,6 @@ def _check(config: OpeConfig) -> None:
         raise ConfigError(f"out={config.out}; expected a file that ends in {' or '.join(TABLE_ENDINGS)}")
     if config.out is not None and Path(config.out).is_dir():
         raise ConfigError(f"out={config.out} is a folder; expected a file")
-
-
-def collected_setting(buffer: ReplayBuffer, config: OpeConfig | SupportConfig) -> Setting:
-    """The setting that was asked for, else the only one that `buffer` holds collected episodes of.
-
-    Raises:
-        ConfigError: there are none or several, or the setting is unknown.
-    """
-    if config.setting is not None:
-        return open_setting(config.setting.name)
-    held = sorted({setting for setting, phase, _, _ in buffer.stats.counts if phase == "collect"})
-    if len(held) == 1:
-        return open_setting(held[0])
-    found = f"collected episodes of {', '.join(held)}" if held else "no collected episodes"
-    raise ConfigError(f"{config.buffer} holds {found}; " + ("say setting=NAME" if held else "collect first"))
-
-
-def collected_arrays(buffer: ReplayBuffer, setting: Setting, config: OpeConfig | SupportConfig) -> TrainingArrays:
-    """The collected steps that were asked for, of this version of the setting.
-
-    Raises:
-        UnusableBuffer: no such episodes, or several executors that were not asked for.
-        SchemaMismatch: they were made with other features.
-    """
-    narrow = Narrower(setting_version=setting.version)
-    if config.from_executor is not None:
-        narrow["executor"] = config.from_executor
-    try:
-        arrays = buffer.tensors(setting.name, split=config.split, mixed_executors=config.mix_executors, **narrow)
-    except UnusableBuffer as problem:
-        if "the mixture" not in str(problem):
-            raise
-        raise UnusableBuffer(f"{problem}: from_executor=..., or mix_executors=true") from problem
-    if arrays.feature_schema_id != setting.schema.id:
-        raise SchemaMismatch(
-            f"{config.buffer}: episodes have feature schema {arrays.feature_schema_id}, this installation's "
-            f"{setting.name} (version {setting.version}) has {setting.schema.id}. Collect again with this version"
-        )
-    return arrays
 
 
 def _remarks(buffer: ReplayBuffer, arrays: TrainingArrays) -> Sequence[str]:

@@ -20,11 +20,12 @@ from buffers import ReplayBuffer, TrainingArrays
 from controllers.config import Method
 from controllers.learners import learn
 from controllers.presets import preset
+from experiments.collected import logged_states
 from experiments.collection import collect
 from experiments.config import CollectConfig, SettingConfig, SimulatedConfig
 from experiments.experts import expert
 from experiments.markdown import replace_between
-from experiments.ope import QUALITY_RANGE, logged_states
+from experiments.ope import QUALITY_RANGE
 from experiments.ope_truth_config import OpeTruthConfig
 from experiments.ope_truth_tables import Estimated, TruthCell, truth_tables
 from experiments.paper_table import behaviour

@@ -26,11 +26,11 @@ from analysis.state_words import worded_clusters
 from buffers import ReplayBuffer, TrainingArrays
 from controllers.data import Floats
 from controllers.exploration import Epsilon, Explore, Portfolio
+from experiments.collected import collected_arrays, collected_setting, logged_states
 from experiments.command_words import command_line, executor_words, hydra_value, policy_words, setting_words
 from experiments.config import EpsilonPolicyConfig, OpenAIConfig, PolicyConfig, PortfolioPolicyConfig, SimulatedConfig
 from experiments.evaluation import TABLE_ENDINGS
 from experiments.mixtures import Mixture, candidate_mixtures
-from experiments.ope import collected_arrays, collected_setting, logged_states
 from experiments.policies import is_controller, named_policy
 from experiments.support_config import SupportConfig
 from harness_mdp.errors import ConfigError
@@ -104,7 +104,7 @@ def support(config: SupportConfig) -> CollectionSupport:
     rules = _check(config)
     buffer = ReplayBuffer(config.buffer)
     setting = collected_setting(buffer, config)
-    arrays = collected_arrays(buffer, setting, config)
+    arrays = collected_arrays(buffer, setting, config, config.split)
     states = logged_states(buffer, arrays)
     tokens = _tokens(arrays, states)
     clusters = worded_clusters(states, max(1, min(_LEAST_STATES, len(states) // 64)))

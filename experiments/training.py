@@ -9,7 +9,6 @@ import pandas as pd
 
 from analysis.shift import learner_weights, predicted_shifts, shift_records
 from buffers import ReplayBuffer, TrainingArrays
-from buffers.where import Narrower
 from controllers.advantages import Slack, measure_slack
 from controllers.config import AWConfig, DecisionRule
 from controllers.data import Bools
@@ -17,14 +16,14 @@ from controllers.guard import GuardConfig, GuardLevel
 from controllers.learners import Learned, learn
 from controllers.returns import cost_scale, side_by_side, with_returns
 from controllers.saved import Manifest, check_target, save_controller
+from experiments.collected import collected_arrays
 from experiments.config import SettingConfig, TrainConfig
 from experiments.members import member
 from experiments.method_config import learner_config
 from experiments.returns_config import returns_config
 from experiments.running import expect_seed
-from harness_mdp.errors import ConfigError, SchemaMismatch, UnusableBuffer
+from harness_mdp.errors import ConfigError
 from harness_mdp.settings import open_setting
-from harness_mdp.settings.protocol import Setting
 
 __all__ = ["Training", "train"]
 
@@ -57,19 +56,6 @@ def _expect_name_only(config: SettingConfig) -> None:
         )
 
 
-def _arrays(buffer: ReplayBuffer, setting: Setting, config: TrainConfig) -> TrainingArrays:
-    """Training episodes of the installed version of `setting`, of one executor unless a mixture is asked for."""
-    narrow = Narrower(setting_version=setting.version)
-    if config.from_executor is not None:
-        narrow["executor"] = config.from_executor
-    try:
-        return buffer.tensors(setting.name, mixed_executors=config.mix_executors, **narrow)
-    except UnusableBuffer as problem:
-        if "the mixture" not in str(problem):
-            raise
-        raise UnusableBuffer(f"{problem}: from_executor=..., or mix_executors=true") from problem
-
-
 def train(config: TrainConfig) -> Training:
     """Learn from phase `collect`, split `train`, one executor; save to `config.out`.
 
@@ -84,12 +70,7 @@ def train(config: TrainConfig) -> Training:
     learner = learner_config(config.method)
     setting = open_setting(config.setting.name)
     buffer = ReplayBuffer(config.buffer, version=config.buffer_version)
-    arrays = _arrays(buffer, setting, config)
-    if arrays.feature_schema_id != setting.schema.id:
-        raise SchemaMismatch(
-            f"{config.buffer}: episodes have feature schema {arrays.feature_schema_id}, this installation's "
-            f"{setting.name} (version {setting.version}) has {setting.schema.id}. Collect again with this version"
-        )
+    arrays = collected_arrays(buffer, setting, config)
     returns = returns_config(config.returns)
     aim = with_returns(arrays, returns)
     slack = measure_slack(aim.returns, aim.task)

@@ -17,6 +17,7 @@ from controllers.manifest import read_manifest
 from controllers.network import initial_weights
 from controllers.policy import ControllerPolicy
 from controllers.saved import load_controller, save_controller
+from experiments.collected import logged_states
 from experiments.collection import collect
 from experiments.config import (
     CollectConfig,
@@ -26,7 +27,7 @@ from experiments.config import (
     SimulatedConfig,
     TrainConfig,
 )
-from experiments.ope import logged_states, ope, target_probabilities
+from experiments.ope import ope, target_probabilities
 from experiments.ope_config import OpeConfig
 from experiments.training import train
 from harness_mdp.errors import ConfigError, HarnessError, UnusableBuffer

@@ -23,6 +23,7 @@ from analysis.collection_support import LEAST_ESS, Addition, StatePair, addition
 from analysis.state_words import state_facts, worded_clusters
 from buffers import ReplayBuffer, TrainingArrays
 from controllers.exploration import Portfolio, portfolio_policy
+from experiments.collected import logged_states
 from experiments.collection import collect
 from experiments.command_words import hydra_value
 from experiments.config import (
@@ -34,7 +35,6 @@ from experiments.config import (
     SimulatedConfig,
 )
 from experiments.mixtures import candidate_mixtures
-from experiments.ope import logged_states
 from experiments.policies import make_policy
 from experiments.replay import behaviour_policies
 from experiments.support import support, write_pairs
