@@ -25,7 +25,7 @@ from analysis.statistics import (
 from harness_mdp.errors import ConfigError
 from harness_mdp.scoring.maturity import MaturityEvent
 
-__all__ = ["OUTCOMES", "Comparison", "Outcome", "compare"]
+__all__ = ["EVENT_TASKS", "OUTCOMES", "Comparison", "Outcome", "compare"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -46,6 +46,9 @@ class Outcome:
         return (low - high, high - low)
 
 
+EVENT_TASKS = 5
+"""In so many tasks (all, where there are fewer) an event has to be applicable for its rate to get an interval."""
+
 OUTCOMES = (Outcome("quality", "return", (0.0, 1.0)), Outcome("maturity", "maturity", (-1.0, 1.0)))
 
 
@@ -62,7 +65,8 @@ class Comparison:
     events: pd.DataFrame
     """Maturity events as rates among applicable episodes: `setting arm event rate rate_low rate_high
     reference_rate delta ci_low ci_high n_tasks n_applicable n_applicable_reference degenerate note`; empty without
-    stored verdicts."""
+    stored verdicts. An event that was applicable in fewer than `EVENT_TASKS` tasks of an arm has no interval there,
+    and `note` says so."""
     reference: str
     arms: tuple[str, ...]
     """In the order given."""
@@ -192,31 +196,56 @@ class _Estimator:
         return [self._event_row(arm.name, event.value, own, base, compared) for event in MaturityEvent]
 
     def _event_row(self, arm: str, event: str, own: _Rates, base: _Rates, compared: bool) -> dict[str, object]:
-        (rates, n_own), (base_rates, n_base) = own[event], base[event]
-        rate = self.interval(rates, (0.0, 1.0)) if n_own else _NOTHING
-        both = compared and n_own > 0 and n_base > 0
-        delta = self.interval(rates - base_rates, (-1.0, 1.0)) if both else _NOTHING
+        rates, base_rates = own[event], base[event]
+        rate = self.event_interval(rates.values, (0.0, 1.0), rates.n_tasks)
+        fewest = min(rates.n_tasks, base_rates.n_tasks) if compared else 0
+        delta = self.event_interval(rates.values - base_rates.values, (-1.0, 1.0), fewest)
+        few = [n for n in (rates.n_tasks, fewest) if n and self.too_few(rates.values, n)]
+        notes = [f"applicable in {n} task{'s' if n > 1 else ''} only" for n in few[-1:]]
         return {
             "arm": arm,
             "event": event,
             "rate": rate.mean,
             "rate_low": rate.low,
             "rate_high": rate.high,
-            "reference_rate": float(base_rates.mean()),
+            "reference_rate": float(base_rates.values.mean()),
             "delta": delta.mean,
             "ci_low": delta.low,
             "ci_high": delta.high,
-            "n_tasks": len(rates),
-            "n_applicable": n_own,
-            "n_applicable_reference": n_base,
-            **_degenerate({"rate": rate, "delta": delta}),
+            "n_tasks": len(rates.values),
+            "n_applicable": rates.n_episodes,
+            "n_applicable_reference": base_rates.n_episodes,
+            **_degenerate({"rate": rate, "delta": delta}, *notes),
         }
+
+    def event_interval(self, values: Floats, support: tuple[float, float], n_tasks: int) -> Interval:
+        """Of an event that was applicable in `n_tasks` tasks; without ends where those are too few."""
+        if not n_tasks:
+            return _NOTHING
+        if self.too_few(values, n_tasks):
+            return Interval(float(values.mean()), np.nan, np.nan)
+        return self.interval(values, support)
+
+    @staticmethod
+    def too_few(values: Floats, n_tasks: int) -> bool:
+        """One episode that could have fired and did not is no rate of 0: its spread over tasks is 0 all the same."""
+        return n_tasks < min(EVENT_TASKS, len(values))
 
 
 _NOTHING = Interval(np.nan, np.nan, np.nan)
 
-_Rates = dict[str, tuple[Floats, int]]
-"""Event -> linearised rate per task (n,), and the number of episodes the event was applicable in."""
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Rate:
+    values: Floats
+    """(n,) linearised rate per task."""
+    n_episodes: int
+    """In which the event was applicable."""
+    n_tasks: int
+
+
+_Rates = dict[str, _Rate]
+"""By event."""
 
 
 def _by_task(pairs: pl.DataFrame, column: str) -> Floats:
@@ -234,10 +263,11 @@ def _rates(pairs: pl.DataFrame, column: str) -> _Rates:
         sums = told.agg(pl.col("fired").sum().alias("fired"), pl.len().alias("applicable"))
         per_task = names.join(sums, on="task_id", how="left", maintain_order="left").fill_null(0)
         fired, applicable = (per_task[name].to_numpy().astype(np.float64) for name in ("fired", "applicable"))
-        rates[event.value] = (ratio_task_values(fired, applicable), int(applicable.sum()))
+        values = ratio_task_values(fired, applicable)
+        rates[event.value] = _Rate(values, int(applicable.sum()), int(np.count_nonzero(applicable)))
     return rates
 
 
-def _degenerate(intervals: Mapping[str, Interval]) -> dict[str, object]:
-    notes = [f"{name}: {interval.degeneracy}" for name, interval in intervals.items() if interval.degeneracy]
-    return {"degenerate": bool(notes), "note": "; ".join(notes)}
+def _degenerate(intervals: Mapping[str, Interval], *notes: str) -> dict[str, object]:
+    found = [f"{name}: {interval.degeneracy}" for name, interval in intervals.items() if interval.degeneracy]
+    return {"degenerate": bool(found), "note": "; ".join([*found, *notes])}

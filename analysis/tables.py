@@ -211,8 +211,10 @@ def _estimate(mean: str, low: str, high: str, between: str, *, signed: bool = Fa
     form = "{:+.3f}{}[{:+.3f}, {:+.3f}]" if signed else "{:.3f}{}[{:.3f}, {:.3f}]"
 
     def show(row: _Row) -> str:
-        value = float(row[mean])
-        return "" if math.isnan(value) else form.format(value, between, float(row[low]), float(row[high]))
+        value, ends = float(row[mean]), (float(row[low]), float(row[high]))
+        if math.isnan(value):
+            return ""
+        return form.format(value, between, *ends) if not math.isnan(ends[0]) else form.split("{}")[0].format(value)
 
     return show
 

@@ -262,3 +262,28 @@ def test_event_rates_are_among_applicable_episodes():
 
 def test_without_verdicts_there_are_no_event_rates():
     assert compare(frame(rows("base"), rows("aw")), draws=100).events.empty
+
+
+def test_an_event_that_hardly_ever_applied_has_a_rate_and_no_interval():
+    def only_in(arm: list[dict[str, object]], tasks: int) -> list[dict[str, object]]:
+        for entry in verdicts(arm, lambda entry: entry["arm"] == "aw"):
+            for told in entry["maturity_events"]:  # type: ignore[attr-defined]
+                told["applicable"] = told["applicable"] and entry["task_id"] < f"t{tasks:02}"
+        return arm
+
+    def check(base: int, aw: int) -> pd.Series:
+        events = compare(frame(only_in(rows("base"), base), only_in(rows("aw"), aw)), draws=200).events
+        return events[(events.arm == "aw") & (events.event == "CheckBeforeSubmit")].squeeze()
+
+    # A base that could have checked in one task and did not would be a rate of 0 without any doubt.
+    told = check(1, 10)
+    assert (told["rate"], told["delta"]) == (1, 1)
+    assert not pd.isna(told["rate_low"])
+    assert pd.isna(told["ci_low"])
+    assert pd.isna(told["ci_high"])
+    assert told["note"].endswith("applicable in 1 task only")
+    told = check(10, 4)
+    assert pd.isna(told["rate_low"])
+    assert pd.isna(told["ci_low"])
+    assert told["note"] == "applicable in 4 tasks only"
+    assert not pd.isna(check(5, 5)["ci_low"])

@@ -103,3 +103,17 @@ def test_a_narrow_terminal_still_says_what_is_degenerate():
     console.print(render(compare(frame(rows("base"), rows("aw", 0.1)), draws=100)))
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     assert "Degenerate: coding aw, quality delta: zero variance." in shown
+
+
+def test_a_rate_without_an_interval_is_shown_as_a_rate():
+    base, aw = verdicts(rows("base"), lambda entry: False), verdicts(rows("aw"), lambda entry: True)
+    for entry in base:
+        for told in entry["maturity_events"]:  # type: ignore[attr-defined]
+            told["applicable"] = told["applicable"] and entry["task_id"] == "t00"
+    console = Console(file=io.StringIO(), width=200, color_system=None)
+    console.print(render_events(compare(frame(base, aw), draws=100)))
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    line = next(line for line in shown.splitlines() if "CheckBeforeSubmit" in line and " aw" in line)
+    assert "+1.000" in line
+    assert "applicable in 1 task only" in line
+    assert "nan" not in shown

@@ -17,14 +17,20 @@ from analysis.report.families import Family
 from analysis.report.findings import Answer, Row
 from analysis.report.process import MIN_TASKS, MIN_VISITS, SUPPORTED_SHARE, Support
 from analysis.report.sources import Source
+from analysis.statistics import Degeneracy
 from harness_mdp.mdp import EvalStatus
 
-__all__ = ["Caution", "Weight", "belief", "cautions_of"]
+__all__ = ["Caution", "Weight", "belief", "cautions_of", "in_words"]
 
 ENOUGH_TASKS = 20
 """Below this many tasks an interval means little (DESIGN section 10)."""
 
 _MANY_INVALID = 0.05
+_WORDS = {
+    "delta:": "difference:",
+    Degeneracy.ZERO_VARIANCE.value: "the same in every task",
+    Degeneracy.OPEN_END.value: "nearly the same in every task",
+}
 _SHOWN = 4
 
 
@@ -270,7 +276,9 @@ def _degenerate(families: Sequence[Family]) -> list[Caution]:
     for family in families:
         for row in cast("list[Row]", family.comparison.rows.to_dict(orient="records")):
             if row["degenerate"]:
-                told.setdefault(f"{row['outcome']} of {row['arm']} ({row['note']})", []).append(str(row["setting"]))
+                told.setdefault(f"{row['outcome']} of {row['arm']} ({in_words(str(row['note']))})", []).append(
+                    str(row["setting"])
+                )
     if not told:
         return []
     n = sum(map(len, told.values()))
@@ -278,6 +286,13 @@ def _degenerate(families: Sequence[Family]) -> list[Caution]:
     text = "; ".join(f"{what} in {_some(settings, 8)}" for what, settings in told.items())
     why = "There the ends come from how often tasks could differ, and how far, not from how much they did."
     return [Caution(Weight.NOTE, title, f"{text}. {why}")]
+
+
+def in_words(note: str) -> str:
+    """The note of a row of `compare`, for somebody who does not know the statistics."""
+    for told, word in _WORDS.items():
+        note = note.replace(told, word)
+    return note
 
 
 def _estimated(sources: Sequence[Source]) -> list[Caution]:

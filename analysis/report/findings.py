@@ -114,8 +114,10 @@ def _helped(family: Family, where: Mapping[str, Mapping[str, Cell]], rule: str) 
     best = [learner for learner in family.learners if won[learner]]
     if not best and any(cell.judgement is Judgement.BETTER for cells in beside.values() for cell in cells):
         word = f"No: what beats {rule} is below base"
+    elif not best and any(cell.judgement is Judgement.UNDECIDED for cells in beside.values() for cell in cells):
+        word = f"No evidence that learning beats {rule}"
     elif not best:
-        word = f"No: no learned controller beats {rule}"
+        word = f"No: every learned controller is worse than {rule}"
     elif always := [learner for learner in best if won[learner] == n]:
         word = f"Yes: {_list(always)} {_do(always, 'beats', 'beat')} {rule}{' in every setting' if n > 1 else ''}"
     else:
@@ -130,20 +132,21 @@ def _helped(family: Family, where: Mapping[str, Mapping[str, Cell]], rule: str) 
 def _tally(arm: str, other: str, cells: Sequence[Cell]) -> str:
     """One sentence for one arm against another, over all settings."""
     told = [cell.judgement for cell in cells]
-    deltas = [cell.delta for cell in cells]
+    least, most = (_signed(end(cell.delta for cell in cells)) for end in (min, max))
     if len(cells) == 1:
         word = {Judgement.BETTER: "better", Judgement.WORSE: "worse", Judgement.UNDECIDED: "not told apart"}[told[0]]
-        return f"{arm} against {other}: {word} ({_signed(deltas[0])})."
+        return f"{arm} against {other}: {word} ({least})."
     better, worse = told.count(Judgement.BETTER), told.count(Judgement.WORSE)
     parts = [f"{word} in {n}" for word, n in (("better", better), ("worse", worse)) if n]
     what = (
         f"{' and '.join(parts)} of {len(told)} settings" if parts else f"not told apart in any of {len(told)} settings"
     )
-    return f"{arm} against {other}: {what} ({_signed(min(deltas))} to {_signed(max(deltas))})."
+    span = f"difference {least} in each" if least == most else f"differences from {least} to {most}"
+    return f"{arm} against {other}: {what}, {span}."
 
 
 def _signed(value: float) -> str:
-    return f"{value:+.3f}".replace("-", "\N{MINUS SIGN}")
+    return f"{value:+z.3f}".replace("-", "\N{MINUS SIGN}")
 
 
 def _settings(n: int) -> str:

@@ -14,7 +14,7 @@ import polars as pl
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
-from analysis.report.cautions import Caution, belief, cautions_of
+from analysis.report.cautions import Caution, belief, cautions_of, in_words
 from analysis.report.collected import collected_of
 from analysis.report.episode_details import Details, embed, feature_names
 from analysis.report.episode_index import Index, episode_index
@@ -59,6 +59,11 @@ class _Process:
     events: Mapping[str, Mapping[str, Row]]
     """Event -> arm -> row of the comparison."""
     supports: tuple[Support, ...]
+
+    @property
+    def starred(self) -> bool:
+        """Some rate stands on too few tasks, or on too little spread between them."""
+        return any(_unsure(row) for arms in self.events.values() for row in arms.values())
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,7 +236,7 @@ def _environment() -> Environment:
     )
     # The stubs of Jinja type both as dicts of what it comes with.
     cast("dict[str, object]", environment.filters).update(
-        {"signed": _signed, "plain": _plain, "p": _p, "percent": _percent, "shade": _shade}
+        {"signed": _signed, "plain": _plain, "p": _p, "percent": _percent, "shade": _shade, "in_words": in_words}
     )
     cast("dict[str, object]", environment.globals).update(
         {
@@ -239,18 +244,26 @@ def _environment() -> Environment:
             "interval_scale": interval_scale,
             "judged": judge,
             "sign": {Judgement.BETTER: "▲", Judgement.WORSE: "▼", Judgement.UNDECIDED: "○"},
+            "unsure": _unsure,
             "isnan": math.isnan,
         }
     )
     return environment
 
 
+def _unsure(row: Row) -> bool:
+    """A rate that differs from the reference's, or seems not to, where the tasks cannot tell."""
+    told = judge(float(row["ci_low"]), float(row["ci_high"])) is not Judgement.UNDECIDED
+    note = str(row["note"])
+    return "applicable" in note or ("delta" in note and not told and float(row["delta"]) != 0)
+
+
 def _signed(value: float, digits: int = 3) -> str:
-    return "" if math.isnan(value) else f"{value:+.{digits}f}".replace("-", "−")
+    return "" if math.isnan(value) else f"{value:+z.{digits}f}".replace("-", "−")
 
 
 def _plain(value: float, digits: int = 3) -> str:
-    return "" if math.isnan(value) else f"{value:.{digits}f}".replace("-", "−")
+    return "" if math.isnan(value) else f"{value:z,.{digits}f}".replace("-", "−")
 
 
 def _p(value: float) -> str:
