@@ -8,7 +8,7 @@ from pathlib import Path
 from harness_mdp.errors import InputError
 from harness_mdp.hashing import Json
 
-__all__ = ["interval", "line", "replace_between", "table"]
+__all__ = ["expect_place", "interval", "line", "replace_between", "table"]
 
 
 def line(cells: Sequence[str]) -> str:
@@ -37,14 +37,29 @@ def replace_between(page: Path, name: str, text: str) -> None:
     """Replace what stands between the comments `<!-- name: begin -->` and `<!-- name: end -->` of `page`.
 
     Raises:
+        InputError: as `expect_place`.
+    """
+    begin, end = _marks(name)
+    head, _, rest = expect_place(page, name).partition(begin)
+    page.write_text(f"{head}{begin}\n\n{text}\n{end}{rest.partition(end)[2]}")
+
+
+def expect_place(page: Path, name: str) -> str:
+    """The text of `page`, which has a place for what `replace_between` puts there.
+
+    Raises:
         InputError: the page cannot be read, or lacks the comments.
     """
-    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    begin, end = _marks(name)
+    lines = f"a page with the lines {begin} and {end}"
     try:
         whole = page.read_text()
-    except OSError as problem:
-        raise InputError(f"cannot be read ({problem.strerror})", file=page) from problem
-    if begin not in whole or end not in whole:
-        raise InputError("holds no place for the tables", file=page, expected=f"the lines {begin} and {end}")
-    head, _, rest = whole.partition(begin)
-    page.write_text(f"{head}{begin}\n\n{text}\n{end}{rest.partition(end)[2]}")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise InputError(f"cannot be read ({problem})", file=page, expected=lines) from problem
+    if end not in whole.partition(begin)[2]:
+        raise InputError("holds no place for the tables", file=page, expected=lines)
+    return whole
+
+
+def _marks(name: str) -> tuple[str, str]:
+    return f"<!-- {name}: begin -->", f"<!-- {name}: end -->"

@@ -82,16 +82,19 @@ def published_figures(path: str | None) -> Mapping[str, Json]:
     """The paper's figures by setting; none without a path.
 
     Raises:
-        InputError: the file cannot be read.
+        InputError: the file cannot be read, or holds something else.
     """
     if path is None:
         return {}
+    expected = "JSON with the paper's figures under `settings`, an object for each setting"
     try:
-        return json.loads(Path(path).read_text())["settings"]
-    except (OSError, ValueError, KeyError) as problem:
-        raise InputError(
-            f"cannot be read ({problem})", file=path, expected="JSON with the paper's figures under `settings`"
-        ) from problem
+        value: Json = json.loads(Path(path).read_text())
+    except (OSError, ValueError) as problem:
+        raise InputError(f"cannot be read ({problem})", file=path, expected=expected) from problem
+    settings = value.get("settings") if isinstance(value, dict) else None
+    if not isinstance(settings, dict) or not all(isinstance(figures, dict) for figures in settings.values()):
+        raise InputError("holds no such figures", file=path, field="settings", expected=expected)
+    return settings
 
 
 def _quality_table(studies: Sequence[Study], paper: Mapping[str, Json]) -> str:

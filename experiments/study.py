@@ -113,11 +113,16 @@ def main() -> None:
     import sys
 
     from experiments.hydra_app import run_command
-    from experiments.study_sweep import SweepStart, finish_sweep, refuse_cell, sweep_cell, sweep_words
+    from experiments.study_sweep import SweepStart, expect_shown, finish_sweep, refuse_cell, sweep_cell, sweep_words
 
     SweepStart.config = None
     if not {"--help", "-h"} & set(sys.argv[1:]):
-        sys.argv[1:] = sweep_words(sys.argv[1:])
+        try:
+            sys.argv[1:] = sweep_words(sys.argv[1:])
+            expect_shown(sys.argv[1:])
+        except HarnessError as problem:
+            sys.stderr.write(f"harness-mdp study: {problem}\n")
+            sys.exit(problem.exit_code)
     run_command("study", sweep_cell, refused=refuse_cell, after=finish_sweep)
 
 

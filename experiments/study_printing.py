@@ -35,7 +35,7 @@ def print_cells(cells: Sequence[SweptCell], *, stopped: bool = False) -> None:
     counts = {state: sum(cell.status.state is state for cell in cells) for state in CellState}
     said = ", ".join(f"{count} {state.value}" for state, count in counts.items() if count)
     before = sum(cell.before for cell in cells)
-    print(f"\n{len(cells)} cells: {said}; {before} of them before, without new work")  # noqa: T201
+    print(f"\n{len(cells)} cell{'s' if len(cells) != 1 else ''}: {said}; {before} of them before, without new work")  # noqa: T201
     if counts[CellState.FAILED]:
         print("status.json of a failed cell holds its traceback; the same command runs what is not done")  # noqa: T201
     if stopped:

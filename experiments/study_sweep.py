@@ -11,11 +11,12 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Glob
+from hydra.errors import HydraException
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 
@@ -23,10 +24,10 @@ from experiments.cell_names import cell_name
 from experiments.cell_status import CellState, write_whole
 from experiments.command_words import group_options
 from experiments.study_config import CellConfig
-from harness_mdp.errors import HarnessError
+from harness_mdp.errors import ConfigError, HarnessError
 from harness_mdp.hashing import Json, digest
 
-__all__ = ["SweepStart", "finish_sweep", "refuse_cell", "sweep_cell", "sweep_words"]
+__all__ = ["SweepStart", "expect_shown", "finish_sweep", "refuse_cell", "sweep_cell", "sweep_words"]
 
 LEFT_OUT = {"setting": ("custom", "tabular"), "policy": ("controller",)}
 """Options that a glob does not mean: they name no setting (policy) by themselves, or are for proofs. `setting=tabular`
@@ -49,7 +50,11 @@ class SweepStart(Callback):
 
 
 def sweep_words(words: list[str]) -> list[str]:
-    """The command line as Hydra gets it: globs as lists without what they do not mean, and the sweep's name."""
+    """The command line as Hydra gets it: globs as lists without what they do not mean, and the sweep's name.
+
+    Raises:
+        ConfigError: a glob that means nothing.
+    """
     if any(word.startswith("-") and word not in ("-m", "--multirun") for word in words):
         return words  # --cfg and its like
     found = [_listed(word) for word in words if word not in ("-m", "--multirun")]
@@ -68,8 +73,36 @@ def _listed(word: str) -> str:
     value: Any = override.value()
     if not isinstance(value, Glob):
         return word
-    chosen = value.filter([name for name in group_options(group) if name not in LEFT_OUT.get(group, ())])
-    return f"{override.get_key_element()}={','.join(chosen)}" if chosen else word
+    options = [name for name in group_options(group) if name not in LEFT_OUT.get(group, ())]
+    if chosen := value.filter(options):
+        return f"{override.get_key_element()}={','.join(chosen)}"
+    raise ConfigError(f"{word} means nothing; expected a pattern of some of {', '.join(options) or 'the options'}")
+
+
+def expect_shown(words: list[str]) -> None:
+    """Refuse `tables`, `reference` and `out` that cannot be, before any work is done for them.
+
+    Raises:
+        HarnessError: an unknown table, a file that cannot be read, a page without a place for the tables.
+    """
+    from experiments.markdown import expect_place
+    from experiments.paper_table import published_figures
+    from experiments.study_tables import expect_tables
+
+    for word in words:
+        if not re.match(r"^(tables|reference|out)=", word):
+            continue
+        try:
+            override = OverridesParser.create().parse_override(word)
+        except HydraException:
+            continue  # Hydra says it better
+        value: Any = override.value()
+        if override.key_or_group == "tables" and isinstance(value, list):
+            expect_tables([str(name) for name in cast("list[object]", value)])
+        elif override.key_or_group == "reference" and isinstance(value, str):
+            published_figures(value)
+        elif override.key_or_group == "out" and isinstance(value, str):
+            expect_place(Path(value), "study")
 
 
 def sweep_cell(config: CellConfig) -> int:
@@ -80,6 +113,8 @@ def sweep_cell(config: CellConfig) -> int:
 
     expect_tables(config.tables)
     published_figures(config.reference)
+    if not config.evaluate.scripts:
+        raise ConfigError("evaluate.scripts is empty; expected scripts, first the one that differences are taken to")
     job = HydraConfig.get()
     name = cell_name(config)
     before = finished_cell(config.paths.root, name) is not None

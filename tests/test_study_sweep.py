@@ -99,9 +99,50 @@ def test_a_misspelt_option_is_refused_before_anything_runs(sweep, tmp_path):
 
 
 def test_an_unknown_table_is_refused_before_anything_runs(sweep, tmp_path):
-    code, out, _ = sweep("setting=planning", "method=bc", "tables=[main,nope]")
+    code, out, told = sweep("setting=planning", "method=bc", "tables=[main,nope]")
+    assert (code, out) == (2, "")
+    assert "tables holds nope; expected some of main, ablation" in told
+    assert not (tmp_path / "study").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "word", "said"),
+    [
+        (None, "out", "FILE: cannot be read"),
+        (
+            "no marks",
+            "out",
+            "FILE: holds no place for the tables; expected a page with the lines <!--",
+        ),
+        ("<!-- study: end --><!-- study: begin -->", "out", "holds no place for the tables"),
+        (None, "reference", "FILE: cannot be read"),
+        ("[1]", "reference", "field 'settings': holds no such figures; expected JSON with the paper's figures"),
+        ('{"settings": {"planning": 0.4}}', "reference", "holds no such figures"),
+    ],
+)
+def test_what_stands_beside_and_where_the_tables_go_is_looked_at_before_anything_runs(
+    sweep, tmp_path, text: str | None, word: str, said: str
+):
+    file = tmp_path / "file"
+    if text is not None:
+        file.write_text(text)
+    code, out, told = sweep("setting=planning", f"{word}={file}")
+    assert (code, out) == (2, "")
+    assert said.replace("FILE", str(file)) in told
+    assert not (tmp_path / "study").exists()
+
+
+def test_a_glob_that_means_nothing_is_refused(sweep, tmp_path):
+    code, out, told = sweep("setting=glob(x*)")
+    assert (code, out) == (2, "")
+    assert "setting=glob(x*) means nothing; expected a pattern of some of coding, dbbench" in told
+
+
+def test_a_cell_without_a_script_to_compare_with_fails_with_the_reason(sweep, tmp_path):
+    code, out, _ = sweep("setting=planning", "evaluate.scripts=[]")
     assert code == 1
-    assert "expected some of main, ablation" in " ".join(out.split())
+    assert "evaluate.scripts is empty" in out
+    assert "1 cell: 1 failed" in out
     assert not (tmp_path / "study" / "buffers").exists()
 
 
