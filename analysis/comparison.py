@@ -22,7 +22,7 @@ from analysis.statistics import (
     sign_flip_p,
     task_means,
 )
-from harness_mdp.errors import ConfigError
+from harness_mdp.errors import ConfigError, UnusableBuffer
 from harness_mdp.scoring.maturity import MaturityEvent
 
 __all__ = ["EVENT_TASKS", "OUTCOMES", "Comparison", "Outcome", "compare"]
@@ -111,7 +111,10 @@ def compare(
     present: list[str] = frame["arm"].unique(maintain_order=True).to_list()
     order = list(dict.fromkeys([reference, *(arms or present)]))
     if unknown := [arm for arm in order if arm not in present]:
-        raise ConfigError(f"no episodes of arm {', '.join(unknown)}; there are episodes of {', '.join(present)}")
+        raise ConfigError(
+            f"no episodes of arm {', '.join(unknown)}; there are episodes of {', '.join(present)}. "
+            "Choose among these, or evaluate the missing one too"
+        )
     frame = frame.filter(pl.col("arm").is_in(order))
 
     @cache
@@ -125,13 +128,19 @@ def compare(
         table = frame.filter(pl.col("setting") == setting)
         here = set(table["arm"])
         if reference not in here:
-            raise ConfigError(f"setting {setting} has no episodes of the reference arm {reference}")
-        matched = match(table, [arm for arm in order if arm in here], reference)
-        for outcome in OUTCOMES:
-            if outcome.name in outcomes and table[outcome.column].is_not_null().any():
-                rows += [{"setting": setting} | estimator.outcome_row(arm, outcome, reference) for arm in matched]
-        for arm in matched if "maturity" in outcomes else ():
-            events += [{"setting": setting} | row for row in estimator.event_rows(arm, reference)]
+            raise ConfigError(
+                f"setting {setting} has no episodes of the reference arm {reference}. Evaluate it there too, or leave "
+                "the setting out"
+            )
+        try:
+            matched = match(table, [arm for arm in order if arm in here], reference)
+            for outcome in OUTCOMES:
+                if outcome.name in outcomes and table[outcome.column].is_not_null().any():
+                    rows += [{"setting": setting} | estimator.outcome_row(arm, outcome, reference) for arm in matched]
+            for arm in matched if "maturity" in outcomes else ():
+                events += [{"setting": setting} | row for row in estimator.event_rows(arm, reference)]
+        except UnusableBuffer as problem:
+            raise UnusableBuffer(f"setting {setting}: {problem}") from problem
     result = pd.DataFrame(rows)
     for _, family in result.groupby(["arm", "outcome"], sort=False):
         result.loc[family.index, "p_holm"] = holm(family["p"].to_numpy(dtype=np.float64))

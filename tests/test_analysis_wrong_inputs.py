@@ -76,10 +76,32 @@ def test_an_empty_frame(analysis: Callable):
 
 @pytest.mark.parametrize("analysis", COMPARING)
 def test_unmatched_arms(analysis: Callable):
-    with pytest.raises(UnusableBuffer, match=r"not matched: arm aw lacks 20 of the 40 pairs"):
+    with pytest.raises(
+        UnusableBuffer,
+        match=r"setting coding: the arms are not matched: arm aw lacks 20 of the 40 pairs .*Run",
+    ):
         analysis(arms(rows("base"), rows("aw", tasks=5)))
-    with pytest.raises(ConfigError, match="no episodes of arm base"):
+    with pytest.raises(ConfigError, match=r"no episodes of arm base; there are episodes of aw\. Choose among these"):
         analysis(arms(rows("aw")))
+
+
+def test_a_reference_that_one_setting_lacks():
+    with pytest.raises(ConfigError, match=r"setting planning has no episodes of the reference arm base\. Evaluate it"):
+        main_table(arms(rows("base"), rows("aw"), rows("aw", setting="planning")))
+
+
+@pytest.mark.parametrize("analysis", [slack_against_gain, early_submit_sensitivity])
+def test_a_buffer_whose_arms_are_not_matched_or_have_one_task(analysis: Callable, tmp_path, monkeypatch):
+    monkeypatch.setattr("analysis.rejudging.open_setting", lambda _: MadeUpSetting())
+    for name, tasks, lost, told in (("one", 1, 0, "1 task with a"), ("odd", 3, 1, "arm other lacks 1 of the 6")):
+        found = [*episodes(6, tasks=3)]
+        for arm, epsilon in (("base", 0.1), ("other", 0.6)):
+            missing = lost if arm == "other" else 0
+            policy = Behaviour(epsilon, arm)
+            found += episodes(2 * tasks - missing, policy=policy, tasks=tasks, phase="eval", split="eval")
+        ReplayBuffer(tmp_path / name).append(found)
+        with pytest.raises(UnusableBuffer, match=f"setting made_up: .*{told}"):
+            analysis(tmp_path / name)
 
 
 @pytest.mark.parametrize("analysis", OF_FRAMES)

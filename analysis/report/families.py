@@ -128,7 +128,7 @@ def _family(
             compare(frame, each.arms[0], arms=each.arms, outcomes=["quality"], preset=preset, draws=1)
         except HarnessError as error:
             where = f"{sources[each.source].path} (run {', '.join(each.runs)})"
-            message = f"{where}, setting {each.setting}: {error}. runs=[NAME, ...] reports other runs only"
+            message = f"{where}: {error}. runs=[NAME, ...] reports other runs only"
             raise UnusableBuffer(message) from error
     together = pl.concat(frames, how="diagonal_relaxed")
     arms, learners = members[0].arms, members[0].learners

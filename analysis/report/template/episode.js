@@ -191,7 +191,9 @@ function changes(from, to) {
 function choices(step, names) {
   const rows = book.data.actions.map((action, index) => {
     const legal = (step.legal >> index) & 1;
-    const marks = [index === step.action ? "chosen" : "", index === step.base ? "base would" : "", legal ? "" : "not legal"];
+    const chosen = index === step.action;
+    const base = index === step.base ? (chosen ? "as base would" : "base would") : "";
+    const marks = [chosen ? "chosen" : "", base, legal ? "" : "not legal"];
     return make("tr", { class: index === step.action ? "taken" : legal ? "" : "illegal" }, make("th", { scope: "row" }, action), make("td", {}, bar("bar", step.probs[index])), make("td", { class: "number" }, `${(100 * step.probs[index]).toFixed(1)} %`), make("td", {}, marks.filter(Boolean).join(", ")));
   });
   const probs = make("table", { class: "probs" }, make("caption", { class: "visually-hidden" }, "Legal actions and probabilities"), make("tbody", {}, rows));
