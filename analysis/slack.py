@@ -10,7 +10,7 @@ from analysis.comparison import compare
 from analysis.evaluations import Sources, evaluation_episodes, open_buffers
 from analysis.main_table import BASE
 from buffers import ReplayBuffer
-from controllers.advantages import measure_slack
+from controllers.slack import measure_slack
 from harness_mdp.errors import UnusableBuffer
 
 __all__ = ["slack_against_gain"]

@@ -1,4 +1,4 @@
-"""Advantages of logged steps, and the slack of a buffer: how much it can teach (DESIGN section 8).
+"""Advantages of logged steps (DESIGN section 8).
 
 An estimator maps n logged steps to n advantages. `trajectory` spreads an episode's advantage over its steps;
 estimators that look at single steps have the same face, so the learner does not change with them.
@@ -13,22 +13,18 @@ import numpy as np
 
 from controllers.config import AdvantageKind, AWConfig, Baseline, Method, PlanConfig, QConfig
 from controllers.data import Floats, Ints, StepData
+from controllers.slack import measure_slack
 from harness_mdp.errors import UnusableBuffer
 
 __all__ = [
     "AdvantageEstimator",
     "PlannedAdvantage",
-    "Slack",
     "StepAdvantage",
     "TrajectoryAdvantage",
     "advantage_estimator",
     "centred",
-    "measure_slack",
     "trajectory_advantages",
 ]
-
-_EQUAL = 1e-12
-"""Returns of a task closer than this are the same; a rubric score is a sum of a few floats."""
 
 
 class AdvantageEstimator(Protocol):
@@ -56,12 +52,17 @@ class TrajectoryAdvantage:
 
 @dataclass(frozen=True, slots=True)
 class StepAdvantage:
-    """A(s, a) = Q(s, a) - Σ_a' μ(a'|s) Q(s, a'), Q the behaviour's, regressed on other tasks than the step's."""
+    """A(s, a) = Q(s, a) - Σ_a' μ(a'|s) Q(s, a'), Q the behaviour's, regressed on other tasks than the step's.
+
+    0 everywhere at zero slack, where a difference between two Q is noise of the regression.
+    """
 
     seed: int = 0
 
     def __call__(self, data: StepData) -> Floats:
         """(n,), see `centred`."""
+        if measure_slack(data.returns, data.task).is_zero:
+            return np.zeros(len(data.action))
         from controllers.fitted_q import crossfitted_q  # scikit-learn loads when it is used
 
         return centred(crossfitted_q(data, QConfig(method=Method.ONE_STEP), self.seed), data)
@@ -71,7 +72,8 @@ class StepAdvantage:
 class PlannedAdvantage:
     """A(s, a) = Q(s, a) - Σ_a' μ(a'|s) Q(s, a') with the plan's Q; 0 where the plan has too little data.
 
-    The plan is not cross-fitted: a cell pools at least `min_tasks` tasks, each a small part of it.
+    The plan is not cross-fitted: a cell pools at least `min_tasks` tasks, each a small part of it. 0 everywhere at zero
+    slack: there the plan prefers what was seen more often, for its smaller standard error alone.
     """
 
     plan: PlanConfig
@@ -79,6 +81,8 @@ class PlannedAdvantage:
 
     def __call__(self, data: StepData) -> Floats:
         """(n,), see `centred`."""
+        if measure_slack(data.returns, data.task).is_zero:
+            return np.zeros(len(data.action))
         from controllers.planning import fit_planned_q
 
         return centred(fit_planned_q(data, self.plan, self.seed).values(data.features), data)
@@ -146,69 +150,3 @@ def trajectory_advantages(returns: Floats, task: Ints, baseline: Baseline) -> Fl
     if baseline is Baseline.LEAVE_ONE_OUT:
         advantages = advantages * (size / np.maximum(size - 1, 1))[task]
     return advantages
-
-
-@dataclass(frozen=True, slots=True)
-class Slack:
-    """How far the best return of a task is above its mean: an upper bound of what the buffer can teach."""
-
-    slack: float
-    """Mean over tasks of (best - mean) return; tasks with one rollout count as 0."""
-    n_tasks: int
-    n_episodes: int
-    n_single: int
-    """Tasks with one rollout: no trajectory advantage."""
-    n_flat: int
-    """Tasks with at least two rollouts, all of the same return: nothing to tell good from bad."""
-
-    @property
-    def n_contrast(self) -> int:
-        """Tasks that a trajectory advantage can learn from."""
-        return self.n_tasks - self.n_single - self.n_flat
-
-    def remarks(self) -> tuple[str, ...]:
-        """What has to be said aloud about this buffer, one sentence each; empty when all is well."""
-        said: list[str] = []
-        if self.n_single:
-            said.append(
-                f"{self.n_single} of {self.n_tasks} tasks have one rollout and no trajectory advantage; "
-                "their steps keep weight 1. Collect with more rollouts"
-            )
-        if self.n_contrast == 0:
-            said.append(
-                f"slack is 0: all rollouts of a task scored the same, in each of {self.n_tasks} tasks. Zero slack "
-                "cannot be learned from; the result is behaviour cloning"
-            )
-        elif self.n_flat:
-            said.append(
-                f"{self.n_flat} of {self.n_tasks} tasks scored the same in every rollout and teach nothing; "
-                f"slack {self.slack:.3f} comes from the other {self.n_contrast}"
-            )
-        return tuple(said)
-
-
-def measure_slack(returns: Floats, task: Ints) -> Slack:
-    """Slack of m episodes.
-
-    Args:
-        returns: (m,)
-        task: (m,) index of each episode's task; indices that do not occur are no tasks.
-
-    Raises:
-        UnusableBuffer: no episodes.
-    """
-    if len(returns) == 0:
-        raise UnusableBuffer("no episodes: nothing to learn from. Collect episodes first")
-    order = np.lexsort((returns, task))
-    first = np.flatnonzero(np.diff(task[order], prepend=-1))
-    size = np.diff(first, append=len(task))
-    ordered = returns[order]
-    worst, best = ordered[first], ordered[first + size - 1]
-    mean = np.add.reduceat(ordered, first) / size
-    return Slack(
-        slack=float(np.mean(np.maximum(best - mean, 0.0))),
-        n_tasks=len(first),
-        n_episodes=len(returns),
-        n_single=int((size == 1).sum()),
-        n_flat=int(((size > 1) & (best - worst <= _EQUAL)).sum()),
-    )

@@ -11,13 +11,14 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from controllers.config import AWConfig, D3Config, LearnerConfig, PlanConfig, QConfig
+from controllers.config import AWConfig, D3Config, LearnerConfig, Method, PlanConfig, QConfig
 from controllers.data import Bools, Floats, StepData, check_steps
 from controllers.folds import task_folds
 from controllers.guard import GuardConfig, GuardedPolicy, GuardLevel, fit_guard
 from controllers.kinds import Controller
 from controllers.policy import ControllerPolicy
 from controllers.q_function import ValuePolicy
+from controllers.slack import expect_contrast
 from controllers.transitions import only_episodes
 from harness_mdp.hashing import Json
 from harness_mdp.mdp import DecisionBatch
@@ -59,7 +60,7 @@ def learn(
     With a guard, each is guarded by a plan on the same episodes that it learned from.
 
     Raises:
-        UnusableBuffer: nothing to learn from, by name.
+        UnusableBuffer: nothing to learn from, by name; zero slack, for a learner that picks actions by their value.
         ConfigError: no such device, or training diverged.
     """
     check_steps(data)
@@ -71,6 +72,7 @@ def learn(
         case AWConfig():
             made = _weighted(data, parts, config, seed, device)
         case PlanConfig() | QConfig() | D3Config():
+            expect_contrast(data, Method(config.method))
             made = [_one(only_episodes(data, part)[0], config, seed, device) for part in parts]
     if guard is not None and guard.level is not GuardLevel.NONE:
         made = [_guarded(one, only_episodes(data, part)[0], guard, seed) for one, part in zip(made, parts, strict=True)]

@@ -14,13 +14,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from controllers.advantages import Slack, advantage_estimator, measure_slack
+from controllers.advantages import advantage_estimator
 from controllers.awr import awr_weights, effective_sample_size
 from controllers.config import AWConfig, Method
 from controllers.data import Floats, Ints, StepData, check_steps
 from controllers.minibatches import Resident, Schedule
 from controllers.network import MLPWeights, initial_weights
 from controllers.policy import ControllerPolicy
+from controllers.slack import Slack, measure_slack
 from controllers.stack import NetworkStack, adam_scales
 from harness_mdp.errors import ConfigError, UnusableBuffer
 from harness_mdp.hashing import Json

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from buffers import ReplayBuffer
-from controllers.advantages import measure_slack
+from controllers.slack import measure_slack
 from harness_mdp.mdp import ACTIONS, EvalStatus
 
 __all__ = ["BufferSummary", "summarise"]

@@ -9,13 +9,13 @@ import pandas as pd
 
 from analysis.shift import learner_weights, predicted_shifts, shift_records
 from buffers import ReplayBuffer, TrainingArrays
-from controllers.advantages import Slack, measure_slack
-from controllers.config import AWConfig, DecisionRule
+from controllers.config import AWConfig, DecisionRule, Method
 from controllers.data import Bools
 from controllers.guard import GuardConfig, GuardLevel
 from controllers.learners import Learned, learn
 from controllers.returns import cost_scale, side_by_side, with_returns
 from controllers.saved import Manifest, check_target, save_controller
+from controllers.slack import Slack, measure_slack
 from experiments.collected import collected_arrays
 from experiments.config import SettingConfig, TrainConfig
 from experiments.members import member
@@ -38,6 +38,8 @@ class Training:
     """What the buffer holds; its returns are quality, whatever was maximised."""
     slack: Slack
     """Of what was maximised."""
+    remarks: tuple[str, ...]
+    """What has to be said aloud about learning from this buffer, one sentence each; also in the manifest."""
     learned: Learned
     returns: str
     """Formula of what was maximised."""
@@ -74,6 +76,7 @@ def train(config: TrainConfig) -> Training:
     returns = returns_config(config.returns)
     aim = with_returns(arrays, returns)
     slack = measure_slack(aim.returns, aim.task)
+    remarks = slack.remarks(Method(learner.method))
     guard = GuardConfig(member(GuardLevel, "guard", config.guard), config.guard_margin)
     learned = learn(aim, learner, seed=config.seed, device=config.device, folds=config.folds, guard=guard)
     shifts = predicted_shifts(buffer, arrays, learner_weights(arrays, learned))
@@ -94,13 +97,15 @@ def train(config: TrainConfig) -> Training:
         metrics={
             **learned.metrics,
             "slack": asdict(slack),
+            "remarks": list(remarks),
             "side_by_side": side_by_side(arrays),
             "predicted_shifts": shift_records(shifts),
         },
     )
     folds = [fold.controller for fold in learned.folds]
     saved = save_controller(out, learned.controller, manifest, folds)
-    return Training(out, saved, arrays, slack, learned, returns.formula(cost_scale(arrays, returns)), shifts)
+    formula = returns.formula(cost_scale(arrays, returns))
+    return Training(out, saved, arrays, slack, remarks, learned, formula, shifts)
 
 
 def _hashes(arrays: TrainingArrays, episodes: Bools) -> tuple[str, ...]:

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.advantages import measure_slack, trajectory_advantages
+from controllers.advantages import trajectory_advantages
 from controllers.config import AWConfig, Baseline
+from controllers.slack import measure_slack
 from harness_mdp.errors import ConfigError, UnusableBuffer
 
 # Task 0: 0.2, 0.8, 0.5; task 1: one rollout; task 2: two of the same return.

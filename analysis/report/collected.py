@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from analysis.report.sources import Source
-from controllers.advantages import Slack, measure_slack
+from controllers.slack import Slack, measure_slack
 from harness_mdp.errors import UnusableBuffer
 from harness_mdp.mdp import ACTIONS, EvalStatus
 
