@@ -16,8 +16,13 @@ __all__ = ["print_cells", "print_tables"]
 _STYLE = {CellState.DONE: "", CellState.FAILED: "red", CellState.INTERRUPTED: "yellow"}
 
 
-def print_cells(cells: Sequence[SweptCell], *, stopped: bool = False) -> None:
-    """Every cell with what is swept about it, how it came out and, unless it is done, why."""
+def print_cells(cells: Sequence[SweptCell], *, not_begun: int | None = None) -> None:
+    """Every cell with what is swept about it, how it came out and, unless it is done, why.
+
+    Args:
+        cells: that the sweep came to.
+        not_begun: of a sweep that was stopped, how many more it has.
+    """
     console = Console()
     if not console.is_terminal:
         console = Console(width=220, color_system=None, force_terminal=False)
@@ -38,8 +43,9 @@ def print_cells(cells: Sequence[SweptCell], *, stopped: bool = False) -> None:
     print(f"\n{len(cells)} cell{'s' if len(cells) != 1 else ''}: {said}; {before} of them before, without new work")  # noqa: T201
     if counts[CellState.FAILED]:
         print("status.json of a failed cell holds its traceback; the same command runs what is not done")  # noqa: T201
-    if stopped:
-        print("stopped; the same command goes on with the cells that are not done")  # noqa: T201
+    if not_begun is not None:
+        more = f", {not_begun} more not begun" if not_begun > 0 else ""
+        print(f"stopped{more}; the same command goes on with the cells that are not done")  # noqa: T201
 
 
 def print_tables(text: str, where: str) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from math import prod
 from pathlib import Path
 from typing import Any, cast
 
@@ -41,12 +42,23 @@ class SweepStart(Callback):
 
     config: DictConfig | None = None
     """What the cells have in common."""
+    cells: int = 0
+    """How many the sweep has."""
 
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:  # noqa: ARG002  Hydra's signature
         """Remember the configuration for the end."""
         SweepStart.config = config
+        SweepStart.cells = _cells_of(config)
         for note in _notes(config).glob("*.json"):
             note.unlink()
+
+
+def _cells_of(config: DictConfig) -> int:
+    """The product of what is swept, where the command line wins over the preset, as in Hydra's sweeper."""
+    presets = [f"{key}={value}" for key, value in (config.hydra.sweeper.params or {}).items()]
+    parser = OverridesParser.create()
+    swept = {o.get_key_element(): o for o in parser.parse_overrides([*presets, *config.hydra.overrides.task])}
+    return prod(sum(1 for _ in o.sweep_iterator()) for o in swept.values() if o.is_sweep_override())
 
 
 def sweep_words(words: list[str]) -> list[str]:
@@ -171,7 +183,7 @@ def finish_sweep(code: int) -> int:
         cells = swept_cells(root, _notes(config))
         if not cells:
             return code
-        print_cells(cells, stopped=code == 130)
+        print_cells(cells, not_begun=SweepStart.cells - len(cells) if code == 130 else None)
         _tables(config, root, cells)
     except HarnessError as problem:
         sys.stderr.write(f"harness-mdp study: {problem}\n")

@@ -148,15 +148,17 @@ def test_a_cell_without_a_script_to_compare_with_fails_with_the_reason(sweep, tm
 
 def test_an_interrupted_cell_is_redone_by_the_same_command(sweep, tmp_path, monkeypatch):
     monkeypatch.setenv("STUDY_GOES_ON", str(tmp_path / "go"))
-    words = ("setting=custom", "setting.name=planning,tests.study_settings:Stopped", "method=bc")
+    names = "setting.name=planning,tests.study_settings:Stopped,tau_retail"
+    words = ("setting=custom", names, "experiment=ablation_credit", "method=bc", "train.seed=0")
     code, out, _ = sweep(*words)
     assert code == 130
     assert "2 cells: 1 done, 1 interrupted" in out
+    assert "stopped, 1 more not begun; the same command goes on" in out
     assert sorted(states(tmp_path / "study").values()) == [CellState.DONE, CellState.INTERRUPTED]
     (tmp_path / "go").touch()
     code, out, _ = sweep(*words)
     assert code == 0
-    assert "2 cells: 2 done; 1 of them before" in out
+    assert "3 cells: 3 done; 1 of them before" in out
 
 
 def test_tables_stand_beside_the_papers_figures_in_the_page_that_is_named(sweep, tmp_path):
