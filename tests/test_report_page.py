@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import json
 import re
+import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -140,6 +141,14 @@ def test_a_small_budget_keeps_every_arm_and_says_how_many(buffer: Path, whole) -
     columns = unpacked(small.html, "index")["columns"]
     arms = {columns["policy"][place] for place, number in enumerate(columns["evaluation"]) if number >= 0}
     assert arms == {columns["policy"][place] for place, block in enumerate(columns["block"]) if block >= 0}
+
+
+def test_an_episode_that_two_buffers_hold_can_be_opened_from_both(tmp_path: Path) -> None:
+    made_up(tmp_path / "all" / "one")
+    shutil.copytree(tmp_path / "all" / "one", tmp_path / "all" / "two")
+    told = page(tmp_path / "all")
+    assert told.episodes == told.with_steps == 32  # 4 tasks x 2 rollouts x 2 arms, twice
+    assert "Each of the 32 episodes can be opened step by step" in told.html
 
 
 def test_without_room_for_steps_episodes_are_still_listed(buffer: Path) -> None:

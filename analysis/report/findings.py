@@ -224,4 +224,5 @@ def _moved(family: Family, arm: str) -> str:
             moved.setdefault(str(row["event"]), []).append(float(row["delta"]))
     means = {event: sum(deltas) / len(deltas) for event, deltas in moved.items()}
     most = sorted((event for event in means if abs(means[event]) >= _MARGIN), key=lambda event: -abs(means[event]))
-    return ", ".join(f"{event} {100 * means[event]:+.0f} points" for event in most[:2]) + ("." if most else "")
+    told = (f"{event} {100 * means[event]:+.0f} points".replace("-", "\N{MINUS SIGN}") for event in most[:2])
+    return ", ".join(told) + ("." if most else "")

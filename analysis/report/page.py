@@ -113,6 +113,7 @@ def build_page(
     ordered = [each for family in families for each in family.evaluations]
     index = episode_index(sources, ordered)
     details = embed(sources, index, details_bytes)
+    with_steps = sum(each in details.places for each in index.rows["episode_id"])
     simulated = any(caution.title.startswith("Simulated") for caution in cautions)
     headline = sections[0].finding.helped.word if sections else "Not evaluated yet"
     settings = sorted(set(index.rows["setting"]))
@@ -133,7 +134,7 @@ def build_page(
             cautions=cautions,
             belief=belief(cautions, families),
             n_episodes=len(index.rows),
-            n_details=len(details.places),
+            n_details=with_steps,
             origins=origins_of(sources),
             controllers=controllers_of(sources),
             made_by=made_by,
@@ -147,7 +148,7 @@ def build_page(
             policy=_content_policy(script, style),
         )
     )
-    return Page(html, headline, len(index.rows), len(details.places), cautions, simulated)
+    return Page(html, headline, len(index.rows), with_steps, cautions, simulated)
 
 
 def _section(family: Family, rule: str, sources: Sequence[Source], steps: Sequence[pl.DataFrame]) -> _Section:
