@@ -11,13 +11,14 @@ from typing import Protocol
 
 import numpy as np
 
-from controllers.config import AdvantageKind, AWConfig, Baseline, Method, PlanConfig, QConfig
+from controllers.config import AdvantageKind, AWConfig, Baseline, LinearQConfig, Method, PlanConfig, QConfig
 from controllers.data import Floats, Ints, StepData
 from controllers.slack import measure_slack
 from harness_mdp.errors import UnusableBuffer
 
 __all__ = [
     "AdvantageEstimator",
+    "LinearAdvantage",
     "PlannedAdvantage",
     "StepAdvantage",
     "TrajectoryAdvantage",
@@ -25,6 +26,9 @@ __all__ = [
     "centred",
     "trajectory_advantages",
 ]
+
+NOT_PROPOSED = -1.0
+"""Advantage of an action that no script proposed, in units of the return: its weight is the least there is."""
 
 
 class AdvantageEstimator(Protocol):
@@ -88,6 +92,22 @@ class PlannedAdvantage:
         return centred(fit_planned_q(data, self.plan, self.seed).values(data.features), data)
 
 
+@dataclass(frozen=True, slots=True)
+class LinearAdvantage:
+    """A(s, a) = Q(s, a) - Σ_a' μ(a'|s) Q(s, a') with the Q of `linear_q`; the worst where a was not proposed."""
+
+    config: LinearQConfig
+
+    def __call__(self, data: StepData) -> Floats:
+        """(n,), see `centred`."""
+        from controllers.fitted_linear import fit_linear_q
+
+        values = fit_linear_q(data, self.config).values(data.features)
+        known = np.isfinite(values) & data.mask
+        own = known[np.arange(len(data.action)), data.action]
+        return np.where(own, centred(values, data), NOT_PROPOSED)
+
+
 def advantage_estimator(config: AWConfig, seed: int = 0) -> AdvantageEstimator:
     """The estimator that `config.advantage` names; `seed` is that of its own fits, if it has any."""
     match config.advantage:
@@ -97,6 +117,8 @@ def advantage_estimator(config: AWConfig, seed: int = 0) -> AdvantageEstimator:
             return StepAdvantage(seed)
         case AdvantageKind.PLANNED:
             return PlannedAdvantage(config.plan, seed)
+        case AdvantageKind.LINEAR:
+            return LinearAdvantage(config.linear)
 
 
 def centred(values: Floats, data: StepData) -> Floats:

@@ -18,8 +18,10 @@ __all__ = [
     "D3Config",
     "DecisionRule",
     "LearnerConfig",
+    "LinearQConfig",
     "Method",
     "PlanConfig",
+    "Prior",
     "QConfig",
     "bc_config",
 ]
@@ -44,6 +46,10 @@ class Method(StrEnum):
     """Greedy on the behaviour's Q, within support."""
     FITTED_Q = "fitted_q"
     """Finite-horizon fitted Q iteration, within support."""
+    LINEAR_Q = "linear_q"
+    """Finite-horizon fitted Q, linear in the features, over the actions that the behaviour proposed."""
+    AW_LINEAR = "aw_linear"
+    """Advantage-weighted regression with the advantage of each step under `linear_q`: a light network to deploy."""
     CQL = "cql"
     """d3rlpy's discrete conservative Q-learning."""
     BCQ = "bcq"
@@ -56,7 +62,7 @@ class Method(StrEnum):
     """d3rlpy's neural fitted Q."""
 
 
-AW_METHODS = (Method.AW, Method.BC, Method.AW_STEP, Method.AW_PLANNED)
+AW_METHODS = (Method.AW, Method.BC, Method.AW_STEP, Method.AW_PLANNED, Method.AW_LINEAR)
 Q_METHODS = (Method.ONE_STEP, Method.FITTED_Q)
 D3_METHODS = (Method.CQL, Method.BCQ, Method.SAC, Method.DOUBLE_DQN, Method.NFQ)
 
@@ -70,6 +76,17 @@ class AdvantageKind(StrEnum):
     """Q(s,a) - Σ μ(a'|s) Q(s,a') with the behaviour's Q, regressed on other tasks than the step's."""
     PLANNED = "planned"
     """The same with the plan's Q."""
+    LINEAR = "linear"
+    """The same with the Q of `linear_q`."""
+
+
+class Prior(StrEnum):
+    """What the weighted policy stays close to."""
+
+    BEHAVIOUR = "behaviour"
+    """π ∝ μ·exp(A/β) (the paper)."""
+    UNIFORM = "uniform"
+    """π ∝ exp(A/β): weights are divided by the known propensity, so that a rare good action is learned all the same."""
 
 
 class Baseline(StrEnum):
@@ -171,6 +188,30 @@ class QConfig(ConfigurationJson):
 
 
 @dataclass(frozen=True, slots=True)
+class LinearQConfig(ConfigurationJson):
+    """Fitted Q that is linear in the features, over what the behaviour proposed (`fitted_linear`).
+
+    Raises:
+        ConfigError: a value that cannot work, by name.
+    """
+
+    method: Method = Method.LINEAR_Q
+    ridge: float = 20.0
+    """Weight of the squared coefficients, in steps."""
+    excess: float = 0.05
+    """An action is proposed where its propensity is so much above the least of the state ..."""
+    relative: float = 0.2
+    """... and at least this share of the greatest."""
+    min_visits: int = 10
+    """An action with fewer visits is left out."""
+
+    def __post_init__(self) -> None:
+        _expect_method(self.method, (Method.LINEAR_Q,))
+        _at_least(self, 1, "min_visits")
+        _finite_from_zero(self, "ridge", "excess", "relative")
+
+
+@dataclass(frozen=True, slots=True)
 class D3Config(ConfigurationJson):
     """A learner of d3rlpy with one hidden layer, masked when deciding (`d3rlpy_learners`).
 
@@ -225,14 +266,18 @@ class AWConfig(ConfigurationJson):
     entropy: float = 0.01
     """c_H."""
     decision: DecisionRule = DecisionRule.SAMPLE
+    prior: Prior = Prior.BEHAVIOUR
     plan: PlanConfig = field(default_factory=PlanConfig)
     """Where `planned` advantages come from."""
+    linear: LinearQConfig = field(default_factory=LinearQConfig)
+    """Where `linear` advantages come from."""
 
     def __post_init__(self) -> None:
         _expect_method(self.method, AW_METHODS)
         object.__setattr__(self, "method", Method(self.method))
         object.__setattr__(self, "advantage", _member(AdvantageKind, "advantage", self.advantage))
         object.__setattr__(self, "baseline", _member(Baseline, "baseline", self.baseline))
+        object.__setattr__(self, "prior", _member(Prior, "prior", self.prior))
         object.__setattr__(self, "decision", _member(DecisionRule, "decision", self.decision))
         _at_least(self, 1, "hidden", "batch_size", "epochs")
         for name in ("learning_rate", "beta", "weight_max"):
@@ -247,7 +292,7 @@ class AWConfig(ConfigurationJson):
             )
 
 
-LearnerConfig = AWConfig | PlanConfig | QConfig | D3Config
+LearnerConfig = AWConfig | PlanConfig | QConfig | LinearQConfig | D3Config
 """One configuration class for each family of learners."""
 
 

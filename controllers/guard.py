@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from controllers.config import ConfigurationJson, PlanConfig
+from controllers.config import ConfigurationJson, LinearQConfig
 from controllers.data import Ints, StepData
-from controllers.planned_q import PlannedQ
+from controllers.linear_q import LinearQ
 from controllers.q_function import expect_states, tensors_digest
 from harness_mdp.errors import ConfigError
-from harness_mdp.hashing import digest
+from harness_mdp.hashing import digest, generator
 from harness_mdp.mdp import DecisionBatch, DecisionPoint, Probs
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class GuardLevel(StrEnum):
 
     NONE = "none"
     SUPPORT = "support"
-    """Enough visits of the action in states like this one."""
+    """The behaviour proposed the action in states like this one."""
     ADVANTAGE = "advantage"
     """That, and a lower bound of its advantage over base above the margin."""
 
@@ -68,11 +68,15 @@ class GuardConfig(ConfigurationJson):
     margin: float = 0.0
     """Lower bound of the advantage over base that an action needs, in units of the return."""
     z: float = 1.0
-    """Standard deviations between the plans of the ensemble by which the advantage is lowered."""
-    plan: PlanConfig = field(default_factory=PlanConfig)
-    """The plan that advantages and support come from."""
+    """Standard deviations between the members of the ensemble by which the advantage is lowered."""
+    members: int = 10
+    """Q functions of the ensemble, each from its own half of the tasks."""
+    linear: LinearQConfig = field(default_factory=LinearQConfig)
+    """How each is fitted: advantages come from it, and support is what it holds for proposed."""
 
     def __post_init__(self) -> None:
+        if self.members < 1:
+            raise ConfigError(f"guard members is {self.members}; expected a whole number of at least 1")
         if self.level not in list(GuardLevel):
             raise ConfigError(f"guard is {self.level!r}; expected one of {', '.join(GuardLevel)}")
         if not (np.isfinite(self.margin) and np.isfinite(self.z) and self.z >= 0):
@@ -81,9 +85,10 @@ class GuardConfig(ConfigurationJson):
 
 @dataclass(frozen=True, eq=False)
 class Guard:
-    """Which actions the data speak for, by a plan of its own."""
+    """Which actions the data speak for, by Q functions of its own."""
 
-    q: PlannedQ
+    members: Sequence[LinearQ]
+    """K Q functions."""
     level: GuardLevel
     margin: float
     z: float
@@ -94,10 +99,10 @@ class Guard:
         The bound is mean_k D_k - z · sd_k D_k with D_k = Q_k(s, a) - Q_k(s, base), over the members of the
         ensemble that have data for both. Where base itself has too little data nothing can be compared.
         """
-        members = self.q.member_values(features)  # (n, K, 7)
+        members = np.stack([q.values(features) for q in self.members], axis=1)  # (n, K, 7)
+        members = np.where(np.isfinite(members), members, np.nan)
         rows = np.arange(len(features))
-        known = ~np.isnan(members)
-        half = 2 * known.sum(axis=1) >= self.q.cells.n_trees
+        half = 2 * (~np.isnan(members)).sum(axis=1) >= len(self.members)
         found = np.where(half, 0, 1)
         if self.level is GuardLevel.ADVANTAGE:
             gain = members - members[rows, :, base_action][:, :, None]
@@ -106,23 +111,36 @@ class Guard:
             mean = np.where(both, gain, 0.0).sum(axis=1) / np.maximum(count, 1)
             deviation = np.where(both, gain - mean[:, None], 0.0)
             spread = np.sqrt((deviation**2).sum(axis=1) / np.maximum(count - 1, 1))
-            compared = 2 * count >= self.q.cells.n_trees
+            compared = 2 * count >= len(self.members)
             clears = compared & (mean - self.z * spread > self.margin)
             found = np.where((found == 0) & ~clears, np.where(compared, 2, 1), found)
         found[rows, base_action] = 0
         return found
 
+    @property
+    def n_features(self) -> int:
+        """Features that are read."""
+        return max(q.n_features for q in self.members)
+
+    def tensors(self) -> dict[str, npt.NDArray[np.generic]]:
+        """The members' arrays, by index and name."""
+        return {f"{index}.{name}": array for index, q in enumerate(self.members) for name, array in q.tensors().items()}
+
 
 def fit_guard(data: StepData, config: GuardConfig, seed: int) -> Guard:
-    """Plan on `data` for a guard.
+    """The guard's ensemble, each member on a random half of the tasks.
 
     Raises:
-        UnusableBuffer: see `fit_planned_q`.
+        UnusableBuffer: see `transitions`.
     """
-    from controllers.planning import fit_planned_q
+    from controllers.fitted_linear import fit_linear_q
+    from controllers.transitions import half_of_tasks
 
-    # Another seed than the learner's: a plan should not be judged by the very cells that it was the best on.
-    return Guard(fit_planned_q(data, config.plan, seed + 1_000_003), config.level, config.margin, config.z)
+    members = [
+        fit_linear_q(half_of_tasks(data, generator("guard", seed, index)), config.linear)
+        for index in range(config.members)
+    ]
+    return Guard(tuple(members), config.level, config.margin, config.z)
 
 
 class GuardedPolicy:
@@ -138,7 +156,7 @@ class GuardedPolicy:
         self.inner = inner
         self.guard = guard
         self.kind = f"{GUARDED}{inner.kind}"
-        own = digest([guard.level.value, guard.margin, guard.z, tensors_digest(guard.q.tensors())], 16)
+        own = digest([guard.level.value, guard.margin, guard.z, tensors_digest(guard.tensors())], 16)
         self._fingerprint = digest(["guarded", 1, inner.fingerprint, own], 16)
 
     @property
@@ -149,7 +167,7 @@ class GuardedPolicy:
     @property
     def n_features(self) -> int:
         """Features that are read."""
-        return max(self.inner.n_features, self.guard.q.n_features)
+        return max(self.inner.n_features, self.guard.n_features)
 
     def probs(self, point: DecisionPoint) -> Probs:
         """(7,)"""
@@ -158,7 +176,7 @@ class GuardedPolicy:
 
     def probs_batch(self, batch: DecisionBatch) -> Probs:
         """(n, 7)"""
-        expect_states(self.name, self.guard.q.n_features, batch)
+        expect_states(self.name, self.guard.n_features, batch)
         probs = self.inner.probs_batch(batch)
         if len(batch) == 0:
             return probs
@@ -179,7 +197,7 @@ class GuardedPolicy:
         """Everything it is made of, by name."""
         return {
             **{f"inner.{name}": array for name, array in self.inner.tensors().items()},
-            **{f"guard.{name}": array for name, array in self.guard.q.tensors().items()},
+            **{f"guard.{name}": array for name, array in self.guard.tensors().items()},
             "level": np.array([list(GuardLevel).index(self.guard.level)]),
             "bound": np.array([self.guard.margin, self.guard.z]),
         }
@@ -191,6 +209,13 @@ def guard_from_tensors(tensors: Mapping[str, npt.NDArray[np.generic]]) -> Guard:
     Raises:
         ValueError, KeyError, IndexError: an array is missing, or does not fit.
     """
-    own = {name.removeprefix("guard."): array for name, array in tensors.items() if name.startswith("guard.")}
+    groups: dict[int, dict[str, npt.NDArray[np.generic]]] = {}
+    for name, array in tensors.items():
+        if name.startswith("guard."):
+            _, index, own = name.split(".", 2)
+            groups.setdefault(int(index), {})[own] = array
     margin, z = (float(number) for number in tensors["bound"])
-    return Guard(PlannedQ.from_tensors(own), list(GuardLevel)[int(tensors["level"][0])], margin, z)
+    members = tuple(LinearQ.from_tensors(groups[index]) for index in range(len(groups)))
+    if not members:
+        raise ValueError("a guard without a Q function")
+    return Guard(members, list(GuardLevel)[int(tensors["level"][0])], margin, z)

@@ -12,6 +12,7 @@ from controllers.config import DecisionRule
 from controllers.forest_q import ForestQ
 from controllers.gated_q import GatedQ
 from controllers.guard import GUARDED, GuardedPolicy, guard_from_tensors
+from controllers.linear_q import LinearQ
 from controllers.network import MLPWeights
 from controllers.planned_q import PlannedQ
 from controllers.policy import ControllerPolicy
@@ -64,6 +65,7 @@ KINDS: Mapping[str, Callable[[Tensors, DecisionRule, str], Controller]] = {
     ControllerPolicy.kind: _network,
     PlannedQ.kind: _greedy_on(PlannedQ.from_tensors),
     ForestQ.kind: _greedy_on(ForestQ.from_tensors),
+    LinearQ.kind: _greedy_on(LinearQ.from_tensors),
     GatedQ.kind: _greedy_on(GatedQ.from_tensors),
 }
 """Kind -> what makes the controller from its arrays, decision rule and name."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from controllers.config import AWConfig, D3Config, LearnerConfig, Method, PlanConfig, QConfig
+from controllers.config import AWConfig, D3Config, LearnerConfig, LinearQConfig, Method, PlanConfig, QConfig
 from controllers.data import Bools, Floats, StepData, check_steps
 from controllers.folds import task_folds
 from controllers.guard import GuardConfig, GuardedPolicy, GuardLevel, fit_guard
@@ -71,7 +71,7 @@ def learn(
     match config:
         case AWConfig():
             made = _weighted(data, parts, config, seed, device)
-        case PlanConfig() | QConfig() | D3Config():
+        case PlanConfig() | QConfig() | LinearQConfig() | D3Config():
             expect_contrast(data, Method(config.method))
             made = [_one(only_episodes(data, part)[0], config, seed, device) for part in parts]
     if guard is not None and guard.level is not GuardLevel.NONE:
@@ -111,7 +111,7 @@ def _guarded(learned: Learned, data: StepData, config: GuardConfig, seed: int) -
     return replace(learned, controller=policy, metrics={**learned.metrics, **refused})
 
 
-def _one(data: StepData, config: PlanConfig | QConfig | D3Config, seed: int, device: str) -> Learned:
+def _one(data: StepData, config: PlanConfig | QConfig | LinearQConfig | D3Config, seed: int, device: str) -> Learned:
     match config:
         case PlanConfig():
             from controllers.planning import fit_planned_q
@@ -121,6 +121,10 @@ def _one(data: StepData, config: PlanConfig | QConfig | D3Config, seed: int, dev
             from controllers.fitted_q import fit_forest_q
 
             controller = ValuePolicy(fit_forest_q(data, config, seed), config.method.value)
+        case LinearQConfig():
+            from controllers.fitted_linear import fit_linear_q
+
+            controller = ValuePolicy(fit_linear_q(data, config), config.method.value)
         case D3Config():
             from controllers.d3rlpy_learners import fit_d3rlpy
 

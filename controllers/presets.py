@@ -10,8 +10,10 @@ from controllers.config import (
     D3Config,
     DecisionRule,
     LearnerConfig,
+    LinearQConfig,
     Method,
     PlanConfig,
+    Prior,
     QConfig,
 )
 
@@ -27,8 +29,18 @@ def preset(method: Method) -> LearnerConfig:
             return AWConfig(method=method, advantage=AdvantageKind.STEP, beta=0.05, decision=DecisionRule.GREEDY)
         case Method.AW_PLANNED:
             return AWConfig(method=method, advantage=AdvantageKind.PLANNED, beta=0.05, decision=DecisionRule.GREEDY)
+        case Method.AW_LINEAR:
+            return AWConfig(
+                method=method,
+                advantage=AdvantageKind.LINEAR,
+                beta=0.02,
+                prior=Prior.UNIFORM,
+                decision=DecisionRule.GREEDY,
+            )
         case Method.PLAN:
             return PlanConfig()
+        case Method.LINEAR_Q:
+            return LinearQConfig()
         case _ if method in Q_METHODS:
             return QConfig(method=method)
         case _ if method in D3_METHODS:

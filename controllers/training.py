@@ -16,7 +16,7 @@ from torch import Tensor
 
 from controllers.advantages import advantage_estimator
 from controllers.awr import awr_weights, effective_sample_size
-from controllers.config import AWConfig, Method
+from controllers.config import AWConfig, Method, Prior
 from controllers.data import Floats, Ints, StepData, check_steps
 from controllers.minibatches import Resident, Schedule
 from controllers.network import MLPWeights, initial_weights
@@ -89,7 +89,11 @@ def step_weights(data: StepData, config: AWConfig, seed: int = 0) -> tuple[Float
     if config.method is Method.BC:
         return np.ones(len(data.action)), slack
     advantages = advantage_estimator(config, seed)(data)
-    return awr_weights(advantages, config.beta, config.weight_min, config.weight_max), slack
+    weights = awr_weights(advantages, config.beta, config.weight_min, config.weight_max)
+    if config.prior is Prior.UNIFORM:
+        weights = weights / data.propensities[np.arange(len(weights)), data.action]
+        weights /= weights.mean()
+    return weights, slack
 
 
 def train(data: StepData, config: AWConfig, seed: int, device: str = "cpu") -> TrainResult:

@@ -13,7 +13,7 @@ from harness_mdp.errors import UnusableBuffer
 from harness_mdp.features import STEPS_LEFT
 from harness_mdp.mdp import N_ACTIONS
 
-__all__ = ["Transitions", "bootstrap_tasks", "horizon_of", "one_hot", "only_episodes", "transitions"]
+__all__ = ["Transitions", "bootstrap_tasks", "half_of_tasks", "horizon_of", "one_hot", "only_episodes", "transitions"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,6 +116,11 @@ def bootstrap_tasks(task: Ints, share: float, rng: np.random.Generator) -> Bools
     tasks = np.unique(task)
     chosen = rng.choice(tasks, size=max(1, round(share * len(tasks))), replace=False)
     return np.isin(task, chosen)
+
+
+def half_of_tasks(data: StepData, rng: np.random.Generator) -> StepArrays:
+    """The steps of a random half of the tasks, at least one."""
+    return only_episodes(data, bootstrap_tasks(data.task, 0.5, rng))[0]
 
 
 def one_hot(action: Ints) -> npt.NDArray[np.float32]:

@@ -33,6 +33,7 @@ from experiments.policies import named_policy
 from experiments.value import SimulatedWorld
 from harness_mdp.hashing import Json, canonical_json
 from harness_mdp.mdp import Policy
+from harness_mdp.settings.protocol import Setting
 
 __all__ = ["learners_tables", "main"]
 
@@ -40,6 +41,7 @@ Floats = npt.NDArray[np.float64]
 
 SCRIPTS = ("base", "forced_check", "check_revise", "tool_first", "more_evidence")
 EVALUATION_SEED = 1
+"""Of the first collection's controllers; each collection has draws of its own, shared by all policies it is held to."""
 UNDEFINED_BELOW = 0.03
 """A share of a gain smaller than this is noise."""
 
@@ -53,13 +55,14 @@ class Cell:
     buffer_mean: float
 
 
-def run_cell(config: LearnersTableConfig, setting: str, behaviour_name: str, seed: int) -> Cell:
+def run_cell(config: LearnersTableConfig, world: SimulatedWorld, behaviour_name: str, seed: int) -> Cell:
     """Collect, train, run; or read what an earlier call of the same cell found."""
+    setting = world.tasks.setting.name
     root = Path(config.root) / setting / f"{behaviour_name}-{seed}"
     file = root / "values.json"
-    world = SimulatedWorld(setting, config.profile)
     known = _known(file, config, world)
-    wanted = [*config.methods, *(f"{name}+guard" for name in config.guarded)]
+    slow = config.slow if seed >= config.slow_seeds else ()
+    wanted = [name for name in config.methods if name not in slow] + [f"{name}+guard" for name in config.guarded]
     if config.growing is not None and behaviour_name == "portfolio":
         wanted += [f"{config.growing} round {index}" for index in (2, 3)]
     if missing := [name for name in wanted if name not in known["means"]]:
@@ -71,7 +74,7 @@ def run_cell(config: LearnersTableConfig, setting: str, behaviour_name: str, see
                 began = time.perf_counter()
                 controller = _train(name, arrays, seed)
                 trained = time.perf_counter()
-                known["means"][name] = _task_means(world, controller, config)
+                known["means"][name] = _task_means(world, controller, config, seed)
                 print(  # noqa: T201
                     f"{setting} {behaviour_name} {seed} {name}: {np.mean(known['means'][name]):.3f} (simulated; "
                     f"trained in {trained - began:.0f} s, run in {time.perf_counter() - trained:.0f} s)",
@@ -79,8 +82,8 @@ def run_cell(config: LearnersTableConfig, setting: str, behaviour_name: str, see
                 )
                 _keep(file, known)
         if config.growing is not None and any(" round " in name for name in missing):
-            for name, controller in _growing(config, setting, root, seed):
-                known["means"][name] = _task_means(world, controller, config)
+            for name, controller in _growing(config, world.tasks.setting, root, seed):
+                known["means"][name] = _task_means(world, controller, config, seed)
                 print(f"{setting} {seed} {name}: {np.mean(known['means'][name]):.3f} (simulated)", flush=True)  # noqa: T201
         _keep(file, known)
     means = {name: np.array(known["means"][name]) for name in wanted}
@@ -107,11 +110,11 @@ def _train(name: str, arrays: TrainingArrays, seed: int) -> Controller:
     return learn(arrays, preset(Method(method)), seed=seed, guard=guard).controller
 
 
-def _growing(config: LearnersTableConfig, setting: str, root: Path, seed: int) -> list[tuple[str, Controller]]:
+def _growing(config: LearnersTableConfig, own: Setting, root: Path, seed: int) -> list[tuple[str, Controller]]:
     """Two rounds more, each collected by a mixture with the last controller, and learned from all data so far."""
     assert config.growing is not None
     found: list[tuple[str, Controller]] = []
-    world_setting = SimulatedWorld(setting, config.profile).tasks.setting
+    setting = own.name
     grown = root / "grown"
     _collect(config, setting, PortfolioPolicyConfig(), grown, seed)
     buffer = ReplayBuffer(grown)
@@ -124,9 +127,9 @@ def _growing(config: LearnersTableConfig, setting: str, root: Path, seed: int) -
             method=config.growing,
             seed=seed,
             decision=DecisionRule.GREEDY,
-            feature_schema_id=world_setting.schema.id,
-            feature_names=world_setting.schema.names,
-            settings={setting: world_setting.version},
+            feature_schema_id=own.schema.id,
+            feature_names=own.schema.names,
+            settings={setting: own.version},
             executors=arrays.executors,
             buffer_path=str(grown),
             buffer_version=arrays.version,
@@ -134,7 +137,7 @@ def _growing(config: LearnersTableConfig, setting: str, root: Path, seed: int) -
         )
         save_controller(where, controller, manifest)
         mixture = PortfolioPolicyConfig(
-            weights={str(where): 0.6, "base": 0.1, "check_revise": 0.1, "tool_first": 0.05, "more_evidence": 0.05},
+            weights={str(where): 0.4, "base": 0.15, "check_revise": 0.15, "tool_first": 0.1, "more_evidence": 0.1},
             epsilon=0.1,
         )
         _collect(config, setting, mixture, grown, 1000 * index + seed)
@@ -144,8 +147,8 @@ def _growing(config: LearnersTableConfig, setting: str, root: Path, seed: int) -
     return found
 
 
-def _task_means(world: SimulatedWorld, policy: Policy, config: LearnersTableConfig) -> list[float]:
-    found = world.returns(policy, split="eval", rollouts=config.eval_rollouts, seed=EVALUATION_SEED)
+def _task_means(world: SimulatedWorld, policy: Policy, config: LearnersTableConfig, seed: int) -> list[float]:
+    found = world.returns(policy, split="eval", rollouts=config.eval_rollouts, seed=EVALUATION_SEED + seed)
     return found.returns.mean(axis=1).tolist()
 
 
@@ -172,28 +175,30 @@ def _keep(file: Path, known: Mapping[str, Json]) -> None:
     part.replace(file)
 
 
-def reference_means(config: LearnersTableConfig, setting: str) -> dict[str, Floats]:
-    """Task means of scripts and expert on the evaluation tasks; they need no collection."""
-    world = SimulatedWorld(setting, config.profile)
-    file = Path(config.root) / setting / "scripts.json"
+def reference_means(config: LearnersTableConfig, world: SimulatedWorld, seed: int) -> dict[str, Floats]:
+    """Task means of scripts and expert on the draws that the controllers of one collection are run on."""
+    setting = world.tasks.setting.name
+    file = Path(config.root) / setting / f"scripts-{seed}.json"
     known = _known(file, config, world)
     policies = {name: named_policy(name, world.tasks.setting) for name in SCRIPTS}
     policies["expert"] = expert(world.tasks.setting)
     for name, policy in policies.items():
         if name not in known["means"]:
-            known["means"][name] = _task_means(world, policy, config)
+            known["means"][name] = _task_means(world, policy, config, seed)
             _keep(file, known)
     return {name: np.array(known["means"][name]) for name in policies}
 
 
 def learners_tables(config: LearnersTableConfig) -> str:
     """Run what is missing of every cell and write the tables as Markdown."""
-    cells = {
-        (name, setting): [run_cell(config, setting, name, seed) for seed in range(config.seeds)]
-        for name in config.behaviours
-        for setting in config.settings
-    }
-    references = {setting: reference_means(config, setting) for setting in config.settings}
+    cells: dict[tuple[str, str], list[Cell]] = {}
+    references: dict[str, list[dict[str, Floats]]] = {}
+    for setting in config.settings:
+        for seed in range(config.seeds):
+            world = SimulatedWorld(setting, config.profile)  # what was run on one seed is shared, and then let go
+            references.setdefault(setting, []).append(reference_means(config, world, seed))
+            for name in config.behaviours:
+                cells.setdefault((name, setting), []).append(run_cell(config, world, name, seed))
     parts: list[str] = []
     for name in config.behaviours:
         own = {setting: cells[name, setting] for setting in config.settings}
@@ -201,11 +206,8 @@ def learners_tables(config: LearnersTableConfig) -> str:
     return "\n".join(parts)
 
 
-def _table(cells: Mapping[str, Sequence[Cell]], references: Mapping[str, Mapping[str, Floats]]) -> str:
-    best = {
-        setting: max([references[setting]["expert"].mean()] + [_grown(cell) for cell in cells[setting]])
-        for setting in cells
-    }
+def _table(cells: Mapping[str, Sequence[Cell]], references: Mapping[str, Sequence[Mapping[str, Floats]]]) -> str:
+    best = {setting: _attainable(cells[setting], references[setting]) for setting in cells}
     rows = [["policy", *cells, "median share"], ["---"] * (len(cells) + 2)]
     rows.append(["buffer mean", *(f"{np.mean([cell.buffer_mean for cell in cells[s]]):.3f}" for s in cells), ""])
     first = next(iter(cells.values()))[0]
@@ -213,15 +215,17 @@ def _table(cells: Mapping[str, Sequence[Cell]], references: Mapping[str, Mapping
         line: list[str] = [name]
         shares: list[float] = []
         for setting, own in cells.items():
-            base = references[setting]["base"]
-            if name in references[setting]:
-                means = references[setting][name]
+            base = [reference["base"] for reference in references[setting]]
+            if name in SCRIPTS or name == "expert":
+                found = [reference[name] for reference in references[setting]]
             else:
-                means = np.mean([cell.means[name] for cell in own], axis=0)
-            gain = best[setting] - base.mean()
-            share = (means.mean() - base.mean()) / gain if gain >= UNDEFINED_BELOW else None
-            interval = bootstrap_t(means - base, resample_counts(len(base), 10_000, 0), support=(-1.0, 1.0))
-            text = f"{means.mean():.3f} ({means.mean() - base.mean():+.3f} [{interval.low:+.3f}, {interval.high:+.3f}])"
+                found = [cell.means[name] for cell in own if name in cell.means]
+            means = np.mean(found, axis=0)
+            paired = np.mean([own - other for own, other in zip(found, base, strict=False)], axis=0)
+            gain = best[setting] - float(np.mean(base))
+            share = float(paired.mean()) / gain if gain >= UNDEFINED_BELOW else None
+            interval = bootstrap_t(paired, resample_counts(len(paired), 10_000, 0), support=(-1.0, 1.0))
+            text = f"{means.mean():.3f} ({paired.mean():+.3f} [{interval.low:+.3f}, {interval.high:+.3f}])"
             line.append(text + ("" if share is None else f", {share:.2f}"))
             shares += [] if share is None else [share]
         rows.append([*line, f"{np.median(shares):.2f}" if shares else "undefined"])
@@ -229,8 +233,10 @@ def _table(cells: Mapping[str, Sequence[Cell]], references: Mapping[str, Mapping
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
-def _grown(cell: Cell) -> float:
-    return max((float(means.mean()) for name, means in cell.means.items() if " round " in name), default=0.0)
+def _attainable(cells: Sequence[Cell], references: Sequence[Mapping[str, Floats]]) -> float:
+    """The larger of the expert's value and what growing batch reached, averaged over collections."""
+    grown = [np.mean([cell.means[name].mean() for cell in cells]) for name in cells[0].means if " round " in name]
+    return float(max([np.mean([reference["expert"].mean() for reference in references]), *grown]))
 
 
 def _write(config: LearnersTableConfig) -> int:

@@ -24,6 +24,8 @@ class LearnersTableConfig:
             "aw",
             "aw_step",
             "aw_planned",
+            "aw_linear",
+            "linear_q",
             "plan",
             "one_step",
             "fitted_q",
@@ -34,9 +36,14 @@ class LearnersTableConfig:
             "nfq",
         ]
     )
-    guarded: list[str] = field(default_factory=lambda: ["plan", "aw_planned"])
+    slow: list[str] = field(
+        default_factory=lambda: ["one_step", "fitted_q", "cql", "bcq", "sac", "double_dqn", "nfq"],
+    )
+    """Of these only the first `slow_seeds` collections are trained."""
+    slow_seeds: int = 2
+    guarded: list[str] = field(default_factory=lambda: ["plan", "aw_linear"])
     """Learners that are also run under the guard `advantage`."""
-    growing: str | None = "plan"
+    growing: str | None = "aw_linear"
     """Learner of the two rounds of growing batch; null leaves them out."""
     profile: str = "medium"
     rollouts: int = 20

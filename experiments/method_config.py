@@ -12,14 +12,24 @@ from controllers.config import (
     D3Config,
     DecisionRule,
     LearnerConfig,
+    LinearQConfig,
     Method,
     PlanConfig,
+    Prior,
     QConfig,
 )
 from controllers.presets import preset
 from experiments.members import member
 
-__all__ = ["D3MethodConfig", "MethodConfig", "PlanMethodConfig", "QMethodConfig", "learner_config", "method_config"]
+__all__ = [
+    "D3MethodConfig",
+    "LinearQMethodConfig",
+    "MethodConfig",
+    "PlanMethodConfig",
+    "QMethodConfig",
+    "learner_config",
+    "method_config",
+]
 
 MISSING: Any = "???"
 
@@ -76,6 +86,21 @@ class QMethodConfig(AnyMethodConfig):
 
 
 @dataclass
+class LinearQMethodConfig(AnyMethodConfig):
+    """Linear fitted Q over proposed actions, field by field `controllers.LinearQConfig`."""
+
+    method: str = "linear_q"
+    ridge: float | None = None
+    """Weight of the squared coefficients, in steps."""
+    excess: float | None = None
+    """An action is proposed where its propensity is so much above the least of the state ..."""
+    relative: float | None = None
+    """... and at least this share of the greatest."""
+    min_visits: int | None = None
+    """An action with fewer visits is left out."""
+
+
+@dataclass
 class D3MethodConfig(AnyMethodConfig):
     """A learner of d3rlpy, field by field `controllers.D3Config`."""
 
@@ -100,7 +125,7 @@ class MethodConfig(AnyMethodConfig):
     """Advantage-weighted regression and behaviour cloning, field by field `controllers.AWConfig`."""
 
     advantage: str | None = None
-    """`trajectory` (its episode's return above the task's baseline), `step` or `planned`."""
+    """`trajectory` (its episode's return above the task's baseline), `step`, `planned` or `linear`."""
     baseline: str | None = None
     """Of trajectory advantages: `task_mean` or `leave_one_out`."""
     hidden: int | None = None
@@ -121,8 +146,12 @@ class MethodConfig(AnyMethodConfig):
     """c_H."""
     decision: str | None = None
     """Decision rule of the saved controller: `sample` or `greedy`."""
+    prior: str | None = None
+    """What the policy stays close to: `behaviour`, or `uniform` (weights are divided by the propensity)."""
     plan: PlanMethodConfig = field(default_factory=PlanMethodConfig)
     """The plan behind `planned` advantages."""
+    linear: LinearQMethodConfig = field(default_factory=LinearQMethodConfig)
+    """The Q behind `linear` advantages."""
 
 
 def method_config(name: str) -> AnyMethodConfig:
@@ -138,6 +167,8 @@ def method_config(name: str) -> AnyMethodConfig:
             return PlanMethodConfig(method=name)
         case QConfig():
             return QMethodConfig(method=name)
+        case LinearQConfig():
+            return LinearQMethodConfig(method=name)
         case D3Config():
             return D3MethodConfig(method=name)
 
@@ -156,7 +187,9 @@ def learner_config(config: AnyMethodConfig) -> LearnerConfig:
     }
     if isinstance(config, MethodConfig):
         given["plan"] = learner_config(config.plan)
-        for name, kind in (("advantage", AdvantageKind), ("baseline", Baseline), ("decision", DecisionRule)):
+        given["linear"] = learner_config(config.linear)
+        kinds = (("advantage", AdvantageKind), ("baseline", Baseline), ("prior", Prior), ("decision", DecisionRule))
+        for name, kind in kinds:
             if name in given:
                 given[name] = member(kind, f"method.{name}", given[name])
     return replace(default, **given)

@@ -48,6 +48,7 @@ SCHEMAS: dict[str, type] = {
     "policy/controller_schema": config.ControllerPolicyConfig,
     "method/schema": method_config.MethodConfig,
     "method/plan_schema": method_config.PlanMethodConfig,
+    "method/linear_q_schema": method_config.LinearQMethodConfig,
     "method/q_schema": method_config.QMethodConfig,
     "method/d3rlpy_schema": method_config.D3MethodConfig,
     "returns/schema": ReturnsConfig,

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from experiments.config import SettingConfig, SimulatedConfig
 from experiments.executors import make_executor
+from experiments.paths import Outcome, PathMemory, Recorder
 from experiments.tasks import TaskSet, load_tasks
 from harness_mdp.errors import HarnessError
+from harness_mdp.executors.protocol import Executor
 from harness_mdp.mdp import Episode, Policy
 from harness_mdp.runner import EpisodePlan, Failure, run_episodes
 from harness_mdp.scoring.rubric import Scorer
@@ -57,6 +59,7 @@ class SimulatedWorld:
         self._scorer = Scorer(self.tasks.setting, self.tasks.store.sealed)
         self._concurrency = concurrency
         self._profile = profile
+        self._paths: dict[int, PathMemory] = {}
         self._known: dict[tuple[str, tuple[str, ...], int, int], SimulatedReturns] = {}
 
     def returns(
@@ -71,12 +74,13 @@ class SimulatedWorld:
         ids = tuple(task.id for task in tasks)
         key = (policy.fingerprint, ids, rollouts, seed)
         if key not in self._known:
-            episodes = asyncio.run(self._episodes(policy, tasks, rollouts, seed))
-            self._known[key] = _returns(episodes, ids, rollouts)
+            self._known[key] = self._run(policy, tasks, rollouts, seed)
         return self._known[key]
 
-    async def _episodes(self, policy: Policy, chosen: Sequence[Task], rollouts: int, seed: int) -> list[Episode]:
+    def _run(self, policy: Policy, chosen: Sequence[Task], rollouts: int, seed: int) -> SimulatedReturns:
+        """Only paths that no policy took before are run."""
         tasks = self.tasks
+        memory = self._paths.setdefault(seed, PathMemory())
         executor = make_executor(SimulatedConfig(profile=self._profile), tasks, self._concurrency)
         plans = [
             EpisodePlan(
@@ -94,31 +98,42 @@ class SimulatedWorld:
             for task in chosen
             for rollout in range(rollouts)
         ]
-        episodes: list[Episode] = []
+        known = memory.follow(plans)
+        found = [known.get(index, _NOT_RUN) for index in range(len(plans))]
+        new = [replace(plan, policy=Recorder(policy)) for index, plan in enumerate(plans) if index not in known]
+        fresh = asyncio.run(self._episodes(new, executor))
+        for plan in new:
+            assert isinstance(plan.policy, Recorder)
+            memory.keep(plan.policy.points, fresh[plan.task.id, plan.rollout])
+        outcomes = [
+            outcome if outcome is not _NOT_RUN else _outcome(fresh[plan.task.id, plan.rollout])
+            for plan, outcome in zip(plans, found, strict=True)
+        ]
+        shape = len(chosen), rollouts
+        return SimulatedReturns(
+            np.array([outcome.return_ for outcome in outcomes]).reshape(shape),
+            np.array([outcome.steps for outcome in outcomes], dtype=np.float64).reshape(shape),
+        )
+
+    async def _episodes(self, plans: Sequence[EpisodePlan], executor: Executor) -> dict[tuple[str, int], Episode]:
+        name = self.tasks.setting.name
+        episodes: dict[tuple[str, int], Episode] = {}
 
         async def keep(episode: Episode) -> None:
-            episodes.append(episode)
+            episodes[episode.task_id, episode.rollout] = episode
 
         async def fail(failure: Failure) -> None:
-            raise HarnessError(f"{tasks.setting.name}: an episode failed ({failure.kind}: {failure.message})")
+            raise HarnessError(f"{name}: an episode failed ({failure.kind}: {failure.message})")
 
         await run_episodes(
-            plans,
-            executor,
-            self._scorer,
-            concurrency=self._concurrency,
-            on_episode=keep,
-            on_failure=fail,
+            plans, executor, self._scorer, concurrency=self._concurrency, on_episode=keep, on_failure=fail
         )
         await executor.close()
         return episodes
 
 
-def _returns(episodes: Sequence[Episode], task_ids: Sequence[str], rollouts: int) -> SimulatedReturns:
-    place = {task: row for row, task in enumerate(task_ids)}
-    returns = np.full((len(task_ids), rollouts), np.nan)
-    steps = np.full((len(task_ids), rollouts), np.nan)
-    for episode in episodes:
-        at = place[episode.task_id], episode.rollout
-        returns[at], steps[at] = episode.return_, len(episode.steps)
-    return SimulatedReturns(returns, steps)
+_NOT_RUN = Outcome(np.nan, 0)
+
+
+def _outcome(episode: Episode) -> Outcome:
+    return Outcome(episode.return_, len(episode.steps))

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from harness_mdp.hashing import digest
 from harness_mdp.mdp import ACTIONS, Action, State
 
-__all__ = ["CLOCKS", "N_FLAGS", "STEPS_LEFT", "FeatureSchema", "features"]
+__all__ = ["CLOCKS", "HAS_ARTIFACT", "N_FLAGS", "STEPS_LEFT", "FeatureSchema", "features"]
 
 N_FLAGS = 4
 """Setting-specific structural flags, each 0 or 1."""
@@ -45,6 +45,9 @@ _COMMON = (
 
 STEPS_LEFT = _COMMON.index("steps_left")
 """Place of the share of H that is left, this step included."""
+
+HAS_ARTIFACT = _COMMON.index("has_artifact")
+"""Place of the flag of a state with an artifact."""
 
 CLOCKS = tuple(_COMMON.index(name) for name in ("steps_used", "steps_left", "tokens_used", "cost_used"))
 """Places of the features that say how much is spent, not what was found."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from controllers.config import AdvantageKind, AWConfig, DecisionRule, Method, PlanConfig, QConfig
+from controllers.config import AdvantageKind, AWConfig, DecisionRule, LinearQConfig, Method, PlanConfig, QConfig
 from controllers.exploration import portfolio_policy
 from controllers.guard import GuardConfig, GuardLevel, Refusal
 from controllers.learners import learn
@@ -32,6 +32,8 @@ LEARNERS = {
         decision=DecisionRule.GREEDY,
         plan=PLAN,
     ),
+    "aw_linear": replace(preset(Method.AW_LINEAR), epochs=10),
+    "linear_q": LinearQConfig(),
     "plan": PLAN,
     "one_step": QConfig(method=Method.ONE_STEP, bags=2, trees=10),
     "fitted_q": QConfig(method=Method.FITTED_Q, bags=2, trees=10),
@@ -67,7 +69,7 @@ def test_it_gains_on_what_it_learned_from(name, learned, world, portfolio):
     assert exact_value(world, learned[name].controller) > exact_value(world, portfolio) + 0.03
 
 
-@pytest.mark.parametrize("name", ["aw_step", "aw_planned", "plan", "one_step", "fitted_q"])
+@pytest.mark.parametrize("name", ["aw_step", "aw_planned", "aw_linear", "linear_q", "plan", "one_step", "fitted_q"])
 def test_looking_at_single_steps_takes_out_more_than_whole_trajectories(name, learned, world):
     assert exact_value(world, learned[name].controller) > exact_value(world, learned["aw"].controller)
 
@@ -140,7 +142,7 @@ def test_a_plan_without_any_supported_pair_is_refused_with_what_to_do(log):
 def guarded(log):
     levels = {}
     for level in GuardLevel:
-        levels[level] = learn(log, LEARNERS["aw"], seed=1, guard=GuardConfig(level, plan=PLAN))
+        levels[level] = learn(log, LEARNERS["aw"], seed=1, guard=GuardConfig(level))
     return levels
 
 
@@ -162,7 +164,7 @@ def test_a_guard_moves_what_it_refuses_to_base_and_counts_it(guarded, log):
 
 
 def test_a_guard_that_asks_for_the_impossible_leaves_base(log, world):
-    made = learn(log, LEARNERS["plan"], seed=1, guard=GuardConfig(GuardLevel.ADVANTAGE, margin=2.0, plan=PLAN))
+    made = learn(log, LEARNERS["plan"], seed=1, guard=GuardConfig(GuardLevel.ADVANTAGE, margin=2.0))
     assert exact_value(world, made.controller) == pytest.approx(exact_value(world, portfolio_base()))
 
 
@@ -173,5 +175,5 @@ def portfolio_base():
 
 
 def test_a_guarded_plan_is_not_below_base(log, world, learned):
-    made = learn(log, LEARNERS["plan"], seed=1, guard=GuardConfig(plan=PLAN))
+    made = learn(log, LEARNERS["plan"], seed=1, guard=GuardConfig())
     assert exact_value(world, made.controller) > exact_value(world, portfolio_base())
