@@ -69,7 +69,7 @@ class GuardConfig(ConfigurationJson):
     """Lower bound of the advantage over base that an action needs, in units of the return."""
     z: float = 1.0
     """Standard deviations between the members of the ensemble by which the advantage is lowered."""
-    members: int = 10
+    members: int = 6
     """Q functions of the ensemble, each from its own half of the tasks."""
     linear: LinearQConfig = field(default_factory=LinearQConfig)
     """How each is fitted: advantages come from it, and support is what it holds for proposed."""

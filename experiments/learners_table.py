@@ -17,15 +17,13 @@ import numpy.typing as npt
 
 from analysis.statistics import bootstrap_t, resample_counts
 from buffers import ReplayBuffer, TrainingArrays
-from controllers.config import DecisionRule, Method
+from controllers.config import Method
 from controllers.guard import GuardConfig
 from controllers.kinds import Controller
 from controllers.learners import learn
 from controllers.presets import preset
-from controllers.saved import Manifest, save_controller
-from experiments.collection import collect
-from experiments.config import CollectConfig, PolicyConfig, PortfolioPolicyConfig, SettingConfig, SimulatedConfig
 from experiments.experts import expert
+from experiments.growing import collect_simulated, growing_batch
 from experiments.learners_table_config import LearnersTableConfig
 from experiments.markdown import replace_between
 from experiments.paper_table import behaviour
@@ -33,7 +31,6 @@ from experiments.policies import named_policy
 from experiments.value import SimulatedWorld
 from harness_mdp.hashing import Json, canonical_json
 from harness_mdp.mdp import Policy
-from harness_mdp.settings.protocol import Setting
 
 __all__ = ["learners_tables", "main"]
 
@@ -66,7 +63,7 @@ def run_cell(config: LearnersTableConfig, world: SimulatedWorld, behaviour_name:
     if config.growing is not None and behaviour_name == "portfolio":
         wanted += [f"{config.growing} round {index}" for index in (2, 3)]
     if missing := [name for name in wanted if name not in known["means"]]:
-        _collect(config, setting, behaviour(behaviour_name), root / "buffer", seed)
+        collect_simulated(setting, config.profile, behaviour(behaviour_name), root / "buffer", config.rollouts, seed)
         arrays = ReplayBuffer(root / "buffer").tensors(setting)
         known["buffer_mean"] = float(arrays.returns.mean())
         for name in missing:
@@ -82,69 +79,23 @@ def run_cell(config: LearnersTableConfig, world: SimulatedWorld, behaviour_name:
                 )
                 _keep(file, known)
         if config.growing is not None and any(" round " in name for name in missing):
-            for name, controller in _growing(config, world.tasks.setting, root, seed):
-                known["means"][name] = _task_means(world, controller, config, seed)
-                print(f"{setting} {seed} {name}: {np.mean(known['means'][name]):.3f} (simulated)", flush=True)  # noqa: T201
+            method = Method(config.growing)
+            for index, controller in growing_batch(
+                world.tasks.setting, config.profile, method, root, 3, config.rollouts, seed
+            ):
+                name = f"{config.growing} round {index}"
+                if name in missing:
+                    known["means"][name] = _task_means(world, controller, config, seed)
+                    print(f"{setting} {seed} {name}: {np.mean(known['means'][name]):.3f} (simulated)", flush=True)  # noqa: T201
         _keep(file, known)
     means = {name: np.array(known["means"][name]) for name in wanted}
     return Cell(means, float(known["buffer_mean"]))
-
-
-def _collect(config: LearnersTableConfig, setting: str, policy: PolicyConfig, where: Path, seed: int) -> None:
-    collect(
-        CollectConfig(
-            setting=SettingConfig(name=setting),
-            executor=SimulatedConfig(profile=config.profile),
-            policy=policy,
-            buffer=str(where),
-            rollouts=config.rollouts,
-            seed=seed,
-        ),
-        quiet=True,
-    )
 
 
 def _train(name: str, arrays: TrainingArrays, seed: int) -> Controller:
     method, _, guarded = name.partition("+")
     guard = GuardConfig() if guarded else None
     return learn(arrays, preset(Method(method)), seed=seed, guard=guard).controller
-
-
-def _growing(config: LearnersTableConfig, own: Setting, root: Path, seed: int) -> list[tuple[str, Controller]]:
-    """Two rounds more, each collected by a mixture with the last controller, and learned from all data so far."""
-    assert config.growing is not None
-    found: list[tuple[str, Controller]] = []
-    setting = own.name
-    grown = root / "grown"
-    _collect(config, setting, PortfolioPolicyConfig(), grown, seed)
-    buffer = ReplayBuffer(grown)
-    arrays = buffer.tensors(setting)
-    controller = _train(config.growing, arrays, seed)
-    for index in (2, 3):
-        where = root / f"{config.growing}-round-{index - 1}"
-        manifest = Manifest(
-            name=config.growing,
-            method=config.growing,
-            seed=seed,
-            decision=DecisionRule.GREEDY,
-            feature_schema_id=own.schema.id,
-            feature_names=own.schema.names,
-            settings={setting: own.version},
-            executors=arrays.executors,
-            buffer_path=str(grown),
-            buffer_version=arrays.version,
-            task_hashes=arrays.task_hashes,
-        )
-        save_controller(where, controller, manifest)
-        mixture = PortfolioPolicyConfig(
-            weights={str(where): 0.4, "base": 0.15, "check_revise": 0.15, "tool_first": 0.1, "more_evidence": 0.1},
-            epsilon=0.1,
-        )
-        _collect(config, setting, mixture, grown, 1000 * index + seed)
-        arrays = buffer.tensors(setting)
-        controller = _train(config.growing, arrays, seed)
-        found.append((f"{config.growing} round {index}", controller))
-    return found
 
 
 def _task_means(world: SimulatedWorld, policy: Policy, config: LearnersTableConfig, seed: int) -> list[float]:

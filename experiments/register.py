@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from experiments import config, method_config
+from experiments.attainable_config import AttainableConfig
 from experiments.convergence_config import ConvergenceConfig
 from experiments.expert_search_config import ExpertSearchConfig
 from experiments.explain_config import ExplainConfig
@@ -36,6 +37,7 @@ SCHEMAS: dict[str, type] = {
     "study_schema": CellConfig,
     "demo_schema": config.DemoConfig,
     "paper_table_schema": config.PaperTableConfig,
+    "attainable_schema": AttainableConfig,
     "learners_table_schema": LearnersTableConfig,
     "convergence_schema": ConvergenceConfig,
     "statistics_proof_schema": StatisticsProofConfig,

@@ -1,0 +1,83 @@
+"""Growing batch: collect with a mixture that follows the last controller, learn from all data so far, and again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from buffers import ReplayBuffer, TrainingArrays
+from controllers.config import DecisionRule, Method
+from controllers.kinds import Controller
+from controllers.learners import learn
+from controllers.manifest import Manifest
+from controllers.presets import preset
+from controllers.saved import save_controller
+from experiments.collection import collect
+from experiments.config import CollectConfig, PolicyConfig, PortfolioPolicyConfig, SettingConfig, SimulatedConfig
+from harness_mdp.settings.protocol import Setting
+
+__all__ = ["ROUND_WEIGHTS", "collect_simulated", "growing_batch"]
+
+ROUND_WEIGHTS = {"base": 0.15, "check_revise": 0.15, "tool_first": 0.1, "more_evidence": 0.1}
+"""α of the scripts in later rounds; the last controller has 0.4, and 0.1 is uniform over legal actions but submit."""
+_CONTROLLER = 0.4
+_EXPLORE = 0.1
+
+
+def collect_simulated(setting: str, profile: str, policy: PolicyConfig, where: Path, rollouts: int, seed: int) -> None:
+    """`rollouts` episodes of every training task into the buffer `where`; what is there already is not run again."""
+    collect(
+        CollectConfig(
+            setting=SettingConfig(name=setting),
+            executor=SimulatedConfig(profile=profile),
+            policy=policy,
+            buffer=str(where),
+            rollouts=rollouts,
+            seed=seed,
+        ),
+        quiet=True,
+    )
+
+
+def growing_batch(
+    setting: Setting, profile: str, method: Method, root: Path, rounds: int, rollouts: int, seed: int
+) -> Iterator[tuple[int, Controller]]:
+    """Rounds 1, 2, ... and what was learned after each; simulated.
+
+    The first collects with the portfolio, each further one with the scripts and the controller of the round before.
+
+    Args:
+        setting: its training tasks are collected from.
+        profile: skill of the simulated executor.
+        method: the learner, its preset.
+        root: folder of the grown buffer and of the controllers in between.
+        rounds: how many.
+        rollouts: episodes per training task and round.
+        seed: of the first collection and of training; later collections have their own.
+    """
+    buffer = root / "grown"
+    policy = PortfolioPolicyConfig()
+    for index in range(1, rounds + 1):
+        collect_simulated(setting.name, profile, policy, buffer, rollouts, seed if index == 1 else 1000 * index + seed)
+        arrays = ReplayBuffer(buffer).tensors(setting.name)
+        controller = learn(arrays, preset(method), seed=seed).controller
+        yield index, controller
+        where = root / f"{method.value}-round-{index}"
+        save_controller(where, controller, _manifest(setting, method, arrays, buffer, seed))
+        policy = PortfolioPolicyConfig(weights={str(where): _CONTROLLER, **ROUND_WEIGHTS}, epsilon=_EXPLORE)
+
+
+def _manifest(setting: Setting, method: Method, arrays: TrainingArrays, buffer: Path, seed: int) -> Manifest:
+    return Manifest(
+        name=method.value,
+        method=method.value,
+        seed=seed,
+        decision=DecisionRule.GREEDY,
+        feature_schema_id=setting.schema.id,
+        feature_names=setting.schema.names,
+        settings={setting.name: setting.version},
+        executors=arrays.executors,
+        buffer_path=str(buffer),
+        buffer_version=arrays.version,
+        task_hashes=arrays.task_hashes,
+    )

@@ -1,0 +1,87 @@
+"""Episodes whose path is known are not run again, growing batch adds data round by round, and shares of a gain."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from buffers import ReplayBuffer
+from controllers.config import Method
+from experiments import value
+from experiments.attainable import attainable_table, share
+from experiments.attainable_config import AttainableConfig
+from experiments.growing import growing_batch
+from experiments.paths import Recorder
+from experiments.policies import named_policy
+from experiments.value import SimulatedWorld
+from harness_mdp.errors import ConfigError
+
+
+def test_known_paths_give_what_running_gives_and_are_not_run(monkeypatch):
+    shared = SimulatedWorld("planning")
+    setting = shared.tasks.setting
+    names = ("base", "check_revise", "forced_check", "more_evidence")
+    alone = {
+        name: SimulatedWorld("planning").returns(named_policy(name, setting), split="eval", rollouts=3, seed=5)
+        for name in names
+    }
+    run: list[int] = []
+    real = value.run_episodes
+
+    async def counted(plans, *args, **kwargs):
+        run.append(len(plans))
+        await real(plans, *args, **kwargs)
+
+    monkeypatch.setattr(value, "run_episodes", counted)
+    for name in names:
+        found = shared.returns(named_policy(name, setting), split="eval", rollouts=3, seed=5)
+        np.testing.assert_array_equal(found.returns, alone[name].returns)
+        np.testing.assert_array_equal(found.steps, alone[name].steps)
+    assert run[0] == 60
+    assert 0 < sum(run) < 4 * 60
+    again = Recorder(named_policy("check_revise", setting))
+    again.fingerprint = "another"
+    np.testing.assert_array_equal(
+        shared.returns(again, split="eval", rollouts=3, seed=5).returns, alone["check_revise"].returns
+    )
+    assert run[-1] == 0
+
+
+def test_growing_batch_learns_from_all_rounds_so_far(tmp_path):
+    setting = SimulatedWorld("planning").tasks.setting
+    found = list(growing_batch(setting, "medium", Method.AW_LINEAR, tmp_path, rounds=2, rollouts=2, seed=0))
+    assert [index for index, _ in found] == [1, 2]
+    assert found[0][1].fingerprint != found[1][1].fingerprint
+    assert len(ReplayBuffer(tmp_path / "grown").tensors("planning").returns) == 2 * 80 * 2
+
+
+def test_a_share_of_next_to_nothing_is_undefined():
+    assert share(0.7, 0.5, 0.9) == pytest.approx(0.5)
+    assert share(0.4, 0.5, 0.9) == pytest.approx(-0.25)
+    assert share(0.51, 0.5, 0.52) is None
+
+
+def test_attainable_does_its_work_once_and_names_the_best(tmp_path, capsys):
+    config = AttainableConfig(
+        setting="planning", root=str(tmp_path), rounds=1, rollouts=2, methods=["linear_q"], eval_rollouts=2
+    )
+    text = attainable_table(config)
+    assert "40 episodes a figure on 20 evaluation tasks. Best reachable:" in text
+    assert "| linear_q |" in text
+    assert "| aw_linear round 1 |" in text
+    capsys.readouterr()
+    assert attainable_table(config) == text
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"setting": "tabular"}, "setting is 'tabular'; expected one of coding"),
+        ({"rounds": 0}, "rounds, rollouts and eval_rollouts are at least 1"),
+        ({"growing": "nope"}, "nope"),
+    ],
+)
+def test_attainable_refuses_what_cannot_be(tmp_path, change, message):
+    with pytest.raises(ConfigError, match=message):
+        attainable_table(AttainableConfig(**{"setting": "planning", "root": str(tmp_path), **change}))
