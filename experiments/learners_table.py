@@ -11,28 +11,30 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
 from analysis.statistics import bootstrap_t, resample_counts
 from buffers import ReplayBuffer, TrainingArrays
-from controllers.config import Method
+from controllers.config import LearnerConfig, Method
 from controllers.guard import GuardConfig
 from controllers.kinds import Controller
 from controllers.learners import learn
-from controllers.presets import preset
 from experiments.experts import expert
 from experiments.growing import collect_simulated, growing_batch
 from experiments.learners_table_config import LearnersTableConfig
 from experiments.markdown import replace_between
+from experiments.method_config import AnyMethodConfig, learner_config, method_config
 from experiments.paper_table import behaviour
 from experiments.policies import named_policy
 from experiments.value import SimulatedWorld
+from harness_mdp.errors import ConfigError
 from harness_mdp.hashing import Json, canonical_json
 from harness_mdp.mdp import Policy
 
-__all__ = ["learners_tables", "main"]
+__all__ = ["learners_tables", "main", "variant"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -93,9 +95,26 @@ def run_cell(config: LearnersTableConfig, world: SimulatedWorld, behaviour_name:
 
 
 def _train(name: str, arrays: TrainingArrays, seed: int) -> Controller:
-    method, _, guarded = name.partition("+")
+    learner, _, guarded = name.partition("+")
     guard = GuardConfig() if guarded else None
-    return learn(arrays, preset(Method(method)), seed=seed, guard=guard).controller
+    return learn(arrays, variant(learner), seed=seed, guard=guard).controller
+
+
+def variant(text: str) -> LearnerConfig:
+    """A learner's preset with changes: `aw_linear prior=behaviour linear.relative=0`.
+
+    Raises:
+        ConfigError: no such learner, key or value, by name.
+    """
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
+    name, *changes = text.split()
+    try:
+        config = OmegaConf.merge(OmegaConf.structured(method_config(name)), OmegaConf.from_dotlist(changes))
+    except OmegaConfBaseException as problem:
+        raise ConfigError(f"{text!r}: {str(problem).splitlines()[0]}; expected METHOD KEY=VALUE ...") from None
+    return learner_config(cast("AnyMethodConfig", OmegaConf.to_object(config)))
 
 
 def _task_means(world: SimulatedWorld, policy: Policy, config: LearnersTableConfig, seed: int) -> list[float]:

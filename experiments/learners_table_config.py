@@ -36,6 +36,7 @@ class LearnersTableConfig:
             "nfq",
         ]
     )
+    """Learners, each with changes to its preset if any: `"aw_linear prior=behaviour linear.relative=0"`."""
     slow: list[str] = field(
         default_factory=lambda: ["one_step", "fitted_q", "cql", "bcq", "sac", "double_dqn", "nfq"],
     )

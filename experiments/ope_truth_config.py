@@ -24,7 +24,7 @@ class OpeTruthConfig:
             "check_revise",
             "expert",
             "bc",
-            "aw_planned",
+            "aw_linear",
             "plan",
         ]
     )
