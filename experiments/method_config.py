@@ -20,6 +20,7 @@ from controllers.config import (
 )
 from controllers.presets import preset
 from experiments.members import member
+from harness_mdp.errors import ConfigError
 
 __all__ = [
     "D3MethodConfig",
@@ -173,11 +174,11 @@ def method_config(name: str) -> AnyMethodConfig:
             return D3MethodConfig(method=name)
 
 
-def learner_config(config: AnyMethodConfig) -> LearnerConfig:
-    """The learner's own configuration, its values checked.
+def learner_config(config: AnyMethodConfig, key: str = "method") -> LearnerConfig:
+    """The learner's own configuration, its values checked; `key` is where it stands on the command line.
 
     Raises:
-        ConfigError: a value that cannot work, by name.
+        ConfigError: a value that cannot work, by its key.
     """
     default = preset(member(Method, "method", config.method))
     given = {
@@ -186,10 +187,13 @@ def learner_config(config: AnyMethodConfig) -> LearnerConfig:
         if item.name != "method" and (value := getattr(config, item.name)) is not None
     }
     if isinstance(config, MethodConfig):
-        given["plan"] = learner_config(config.plan)
-        given["linear"] = learner_config(config.linear)
+        given["plan"] = learner_config(config.plan, f"{key}.plan")
+        given["linear"] = learner_config(config.linear, f"{key}.linear")
         kinds = (("advantage", AdvantageKind), ("baseline", Baseline), ("prior", Prior), ("decision", DecisionRule))
         for name, kind in kinds:
             if name in given:
-                given[name] = member(kind, f"method.{name}", given[name])
-    return replace(default, **given)
+                given[name] = member(kind, f"{key}.{name}", given[name])
+    try:
+        return replace(default, **given)
+    except ConfigError as problem:
+        raise ConfigError(f"{key}.{problem}") from None

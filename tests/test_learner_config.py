@@ -1,0 +1,71 @@
+"""Learners by name and changes: what the command line, the table of learners and a study hand to the trainers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from controllers.advantages import NOT_PROPOSED, LinearAdvantage
+from controllers.config import AWConfig, LinearQConfig, Method, Prior
+from controllers.exploration import portfolio_policy
+from controllers.presets import preset
+from controllers.training import step_weights
+from experiments.learners_table import variant
+from experiments.method_config import learner_config, method_config
+from harness_mdp.errors import ConfigError
+from harness_mdp.settings import open_setting
+from harness_mdp.settings.tabular import sample_buffer, tabular_mdp
+
+
+@pytest.mark.parametrize("method", Method)
+def test_a_learner_without_changes_is_its_preset(method):
+    assert learner_config(method_config(method.value)) == preset(method)
+    assert variant(method.value) == preset(method)
+
+
+def test_changes_reach_the_learner_and_what_is_inside_it():
+    found = variant("aw_linear prior=behaviour linear.relative=0 epochs=3")
+    assert isinstance(found, AWConfig)
+    assert (found.prior, found.linear.relative, found.epochs) == (Prior.BEHAVIOUR, 0.0, 3)
+    assert found.linear.ridge == LinearQConfig().ridge
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("nope", "method is 'nope'; expected one of aw, bc"),
+        ("aw_linear priors=behaviour", "Key 'priors' not in 'MethodConfig'"),
+        ("linear_q relative=much", "could not be converted to Float"),
+        ("aw_linear linear.ridge=-1", r"method\.linear\.ridge is -1\.0; expected a finite number"),
+        ("aw epochs=0", r"method\.epochs is 0; expected a whole number"),
+        ("aw prior=flat", r"method\.prior is 'flat'; expected one of behaviour, uniform"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_its_key(text, message):
+    with pytest.raises(ConfigError, match=message):
+        variant(text)
+
+
+@pytest.fixture(scope="module")
+def log():
+    world = tabular_mdp()
+    return sample_buffer(world, world.table(portfolio_policy(open_setting("tabular"))), n_tasks=40, rollouts=10, seed=3)
+
+
+def test_a_uniform_prior_divides_the_weights_by_the_known_propensity(log):
+    rows = np.arange(len(log.action))
+    near, _ = step_weights(log, variant("aw_linear prior=behaviour"))
+    free, _ = step_weights(log, variant("aw_linear"))
+    ratio = near / log.propensities[rows, log.action]
+    np.testing.assert_allclose(free, ratio / ratio.mean())
+    assert free.mean() == pytest.approx(1.0)
+
+
+def test_what_no_script_proposed_has_the_least_weight(log):
+    advantages = LinearAdvantage(LinearQConfig())(log)
+    rare = log.propensities[np.arange(len(log.action)), log.action] < 0.06
+    assert (advantages[rare] == NOT_PROPOSED).mean() > 0.9
+    likely = log.propensities[np.arange(len(log.action)), log.action] == log.propensities.max(axis=1)
+    assert (advantages[likely] > NOT_PROPOSED).mean() > 0.99
+    near, _ = step_weights(log, variant("aw_linear prior=behaviour"))
+    assert (near[advantages == NOT_PROPOSED] == variant("aw_linear").weight_min).all()
