@@ -46,8 +46,6 @@ EPSILON = 0.5
 """The behaviour: half scripts, half uniform over the legal actions. Every action has at least 0.08 in every state, and
 the ways of the optimum are not rare: scripts with ε = 0.1 need some 15 times the data, and so does chance alone."""
 
-PESSIMISM = 0.5
-
 
 @dataclass(frozen=True)
 class Reached:
@@ -62,20 +60,32 @@ class Reached:
 
 
 def growing(method: Method, episodes: int) -> LearnerConfig:
-    """What makes `method` consistent on n episodes: 2·√n cells and leaves of n^(1/3)/2 steps, so that in the end a
-    state has a cell of its own, and ever more visits; pessimism is 0.5 standard errors, which vanish by themselves.
+    """What makes `method` consistent on n episodes: 2·√n cells, and n^(1/3)/2 steps in a leaf or cell and visits of a
+    pair, so that in the end a state has a cell of its own, and ever more visits. Without the growing least number of
+    visits a plan with ever smaller cells would prefer pairs that were lucky a few times. Pessimism is a fixed number of
+    standard errors or deviations, which vanish by themselves.
 
     Raises:
         ConfigError: none of the three learners.
     """
     cells = max(2, round(2 * episodes**0.5))
+    steps = round(episodes ** (1 / 3) / 2)
+    visits = max(5, steps)
     match method:
         case Method.PLAN:
-            return PlanConfig(members=4, cells=cells, cell_steps=5, rounds=2, z=PESSIMISM, min_visits=5, min_tasks=1)
+            return PlanConfig(
+                members=4, cells=cells, cell_steps=visits, rounds=2, z=1.0, min_visits=visits, min_tasks=1
+            )
         case Method.FITTED_Q | Method.ONE_STEP:
-            leaf = max(2, round(episodes ** (1 / 3) / 2))
             return QConfig(
-                method, bags=3, trees=5, leaf_steps=leaf, z=PESSIMISM, min_visits=5, min_tasks=1, cells=cells
+                method,
+                bags=5,
+                trees=5,
+                leaf_steps=max(2, steps),
+                z=0.5,
+                min_visits=visits,
+                min_tasks=1,
+                cells=cells,
             )
         case _:
             raise ConfigError(f"methods holds {method.value!r}; expected some of {', '.join(LEARNERS)}")

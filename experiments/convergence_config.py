@@ -11,7 +11,7 @@ __all__ = ["ConvergenceConfig"]
 class ConvergenceConfig:
     """Do the learners reach the exact values as data grow? `python -m experiments.convergence out=docs/tabular.md`."""
 
-    sizes: list[int] = field(default_factory=lambda: [100, 400, 1600, 6400, 25_600, 102_400])
+    sizes: list[int] = field(default_factory=lambda: [100, 400, 1600, 6400, 25_600])
     """Episodes of a buffer."""
     behaviours: list[str] = field(default_factory=lambda: ["scripts", "optimum"])
     """Who collects, one table each: half uniform over the legal actions, half `scripts` or the `optimum`."""

@@ -30,9 +30,9 @@ def behaviour(world):
 def test_a_learner_comes_to_its_exact_value_as_data_grow(world, behaviour, method):
     few, many = (reach(world, behaviour, growing(method, n), episodes=n, seed=0) for n in (FEW, MANY))
     # By the behaviour's Q mistakes cost more: what follows a step then is half chance.
-    assert many.loss < (0.06 if method is Method.ONE_STEP else 0.025)
+    assert many.loss < (0.06 if method is Method.ONE_STEP else 0.035)
     assert many.loss < few.loss / 2
-    assert abs(target_value(world, behaviour, method) - many.value) < 0.025
+    assert abs(target_value(world, behaviour, method) - many.value) < 0.035
 
 
 @pytest.mark.parametrize("method", [Method.PLAN, Method.FITTED_Q])

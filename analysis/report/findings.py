@@ -123,6 +123,8 @@ def _helped(family: Family, where: Mapping[str, Mapping[str, Cell]], rule: str) 
     else:
         places = len({setting for setting, _ in worth})
         word = f"In places: {_list(best)} {_do(best, 'beats', 'beat')} {rule} in {places} of {_settings(n)}"
+        lost = max(sum(cell.judgement is Judgement.WORSE for cell in beside[learner]) for learner in best)
+        word += f", and {_do(best, 'is', 'are')} worse in {lost}" if lost else ""
     first = [_tally(rule, reference, told[rule])] if rule in told else []
     judged = [_tally(learner, rule, beside[learner]) for learner in family.learners]
     rest = [_tally(arm, reference, told[arm]) for arm in others if arm != rule]
