@@ -20,6 +20,7 @@ from controllers.config import (
     Baseline,
     D3Config,
     LearnerConfig,
+    LinearQConfig,
     Method,
     PlanConfig,
     QConfig,
@@ -62,6 +63,8 @@ def small(method: Method) -> LearnerConfig:
             return PLAN
         case QConfig() as config:
             return replace(config, bags=2, trees=5)
+        case LinearQConfig() as config:
+            return config
         case D3Config() as config:
             return replace(config, steps=20)
 
@@ -146,7 +149,7 @@ def test_at_zero_slack_weights_are_one_and_the_result_is_behaviour_cloning(logs,
 
 @pytest.mark.parametrize("name", ["all_equal", "single"])
 def test_a_guard_has_no_reason_to_break_on_them(logs, name):
-    assert_decides(logs[name], small(Method.BC), GuardConfig(plan=PLAN))
+    assert_decides(logs[name], small(Method.BC), GuardConfig())
 
 
 @pytest.mark.parametrize("baseline", Baseline)

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from controllers.config import PlanConfig
+from controllers.config import LinearQConfig
 from experiments.collection import collect
 from experiments.config import (
     CollectConfig,
@@ -63,7 +63,7 @@ def test_an_unknown_guard_is_refused_by_name(where):
         trained(where, "maybe", "never")
 
 
-def test_the_default_plan_of_a_guard_is_that_of_the_learner():
+def test_a_guard_asks_what_the_learner_of_that_name_would_be():
     from controllers.guard import GuardConfig
 
-    assert GuardConfig().plan == PlanConfig()
+    assert GuardConfig().linear == LinearQConfig()
