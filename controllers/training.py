@@ -90,7 +90,7 @@ def step_weights(data: StepData, config: AWConfig, seed: int = 0) -> tuple[Float
         return np.ones(len(data.action)), slack
     advantages = advantage_estimator(config, seed)(data)
     weights = awr_weights(advantages, config.beta, config.weight_min, config.weight_max)
-    if config.prior is Prior.UNIFORM:
+    if config.prior is Prior.UNIFORM and not slack.is_zero:
         weights = weights / data.propensities[np.arange(len(weights)), data.action]
         weights /= weights.mean()
     return weights, slack

@@ -36,6 +36,7 @@ from experiments.config import CollectConfig, PortfolioPolicyConfig, SettingConf
 from experiments.method_config import (
     AnyMethodConfig,
     D3MethodConfig,
+    LinearQMethodConfig,
     MethodConfig,
     PlanMethodConfig,
     QMethodConfig,
@@ -49,8 +50,8 @@ from harness_mdp.settings.tabular import Tabular, TabularSample, sample_buffer, 
 from tests.commands import command
 
 TASKS, ROLLOUTS = 40, 8
-AW_LIKE = (Method.AW, Method.BC, Method.AW_STEP, Method.AW_PLANNED)
-BY_VALUE = (Method.PLAN, Method.ONE_STEP, Method.FITTED_Q, *D3_METHODS)
+AW_LIKE = (Method.AW, Method.BC, Method.AW_STEP, Method.AW_PLANNED, Method.AW_LINEAR)
+BY_VALUE = (Method.PLAN, Method.LINEAR_Q, Method.ONE_STEP, Method.FITTED_Q, *D3_METHODS)
 PLAN = PlanConfig(members=2, rounds=1)
 
 
@@ -237,6 +238,8 @@ def quick(method: Method) -> AnyMethodConfig:
             made.members, made.rounds = 2, 1
         case QMethodConfig():
             made.bags, made.trees = 2, 5
+        case LinearQMethodConfig():
+            pass
         case D3MethodConfig():
             made.steps = 20
         case _:
