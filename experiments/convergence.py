@@ -61,8 +61,8 @@ class Reached:
 
 def growing(method: Method, episodes: int) -> LearnerConfig:
     """What makes `method` consistent on n episodes: 2·√n cells, and n^(1/3)/2 steps in a leaf or cell and visits of a
-    pair, so that in the end a state has a cell of its own, and ever more visits. Pessimism is a fixed number of standard
-    errors or deviations, which vanish by themselves. Chosen among some ten schedules (docs/tabular.md).
+    pair, so that in the end a state has a cell of its own, and ever more visits. Pessimism is a fixed number of
+    standard errors or deviations, which vanish by themselves. Chosen among some ten schedules (docs/tabular.md).
 
     Raises:
         ConfigError: none of the three learners.

@@ -14,6 +14,7 @@ from harness_mdp.errors import ConfigError
 from harness_mdp.settings.tabular import exact_value, one_step_improvement, optimal_value, tabular_mdp
 
 FEW, MANY = 200, 4000
+SEEDS = (0, 1)
 
 
 @pytest.fixture(scope="module")
@@ -28,11 +29,13 @@ def behaviour(world):
 
 @pytest.mark.parametrize("method", LEARNERS)
 def test_a_learner_comes_to_its_exact_value_as_data_grow(world, behaviour, method):
-    few, many = (reach(world, behaviour, growing(method, n), episodes=n, seed=0) for n in (FEW, MANY))
-    # By the behaviour's Q mistakes cost more: what follows a step then is half chance.
-    assert many.loss < (0.06 if method is Method.ONE_STEP else 0.035)
-    assert many.loss < few.loss / 2
-    assert abs(target_value(world, behaviour, method) - many.value) < 0.035
+    few, many = (
+        [reach(world, behaviour, growing(method, n), episodes=n, seed=seed) for seed in SEEDS] for n in (FEW, MANY)
+    )
+    # Means, because one buffer can be lucky or not.
+    assert np.mean([each.loss for each in many]) < 0.05
+    assert np.mean([each.loss for each in many]) < np.mean([each.loss for each in few]) / 2
+    assert np.mean([each.value for each in many]) == pytest.approx(target_value(world, behaviour, method), abs=0.05)
 
 
 @pytest.mark.parametrize("method", [Method.PLAN, Method.FITTED_Q])
