@@ -23,6 +23,7 @@ def _demo(config: DemoConfig) -> int:
             policy=PortfolioPolicyConfig(),
             root=str(Path(config.root) / name),
             rollouts=config.rollouts,
+            methods=["bc", "aw", "aw_linear"],
             eval_rollouts=config.eval_rollouts,
         )
         done = run_study(study)
