@@ -32,13 +32,13 @@ from harness_mdp.hashing import canonical_json
 from harness_mdp.mdp import Policy
 from harness_mdp.settings import SETTINGS
 
-__all__ = ["UNDEFINED_BELOW", "attainable_table", "main", "share"]
+__all__ = ["SCRIPTS", "UNDEFINED_BELOW", "attainable_table", "main", "share"]
 
 Floats = npt.NDArray[np.float64]
 
 UNDEFINED_BELOW = 0.03
 """A share of a smaller gain is noise."""
-_SCRIPTS = ("base", "forced_check", "check_revise", "tool_first", "more_evidence")
+SCRIPTS = ("base", "forced_check", "check_revise", "tool_first", "more_evidence")
 _SEED = 7
 """Of the executor's draws in evaluation; collections have others."""
 
@@ -63,7 +63,7 @@ def attainable_table(config: AttainableConfig) -> str:
     methods = [member(Method, "methods", name) for name in config.methods]
     values = _Values(config)
     setting = values.world.tasks.setting
-    for name in _SCRIPTS:
+    for name in SCRIPTS:
         values.run(name, lambda name=name: named_policy(name, setting))
     values.run("expert", lambda: expert(setting))
     buffer = values.root / "buffer"
@@ -78,7 +78,7 @@ def attainable_table(config: AttainableConfig) -> str:
             setting, config.profile, growing, values.root, config.rounds, config.rollouts, config.seed
         ):
             values.run(rounds[index - 1], lambda controller=controller: controller)
-    shown = [*_SCRIPTS, "expert", *(method.value for method in methods), *rounds]
+    shown = [*SCRIPTS, "expert", *(method.value for method in methods), *rounds]
     return _table(config, {name: np.array(values.means[name]) for name in shown}, rounds)
 
 

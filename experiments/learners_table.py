@@ -22,6 +22,7 @@ from controllers.config import LearnerConfig, Method
 from controllers.guard import GuardConfig
 from controllers.kinds import Controller
 from controllers.learners import learn
+from experiments.attainable import SCRIPTS, share
 from experiments.experts import expert
 from experiments.growing import collect_simulated, growing_batch
 from experiments.learners_table_config import LearnersTableConfig
@@ -38,11 +39,8 @@ __all__ = ["learners_tables", "main", "variant"]
 
 Floats = npt.NDArray[np.float64]
 
-SCRIPTS = ("base", "forced_check", "check_revise", "tool_first", "more_evidence")
 EVALUATION_SEED = 1
 """Of the first collection's controllers; each collection has draws of its own, shared by all policies it is held to."""
-UNDEFINED_BELOW = 0.03
-"""A share of a gain smaller than this is noise."""
 
 
 @dataclass(frozen=True)
@@ -192,12 +190,12 @@ def _table(cells: Mapping[str, Sequence[Cell]], references: Mapping[str, Sequenc
                 found = [cell.means[name] for cell in own if name in cell.means]
             means = np.mean(found, axis=0)
             paired = np.mean([own - other for own, other in zip(found, base, strict=False)], axis=0)
-            gain = best[setting] - float(np.mean(base))
-            share = float(paired.mean()) / gain if gain >= UNDEFINED_BELOW else None
+            value = float(np.mean(base)) + float(paired.mean())
+            part = share(value, float(np.mean(base)), best[setting])
             interval = bootstrap_t(paired, resample_counts(len(paired), 10_000, 0), support=(-1.0, 1.0))
             text = f"{means.mean():.3f} ({paired.mean():+.3f} [{interval.low:+.3f}, {interval.high:+.3f}])"
-            line.append(text + ("" if share is None else f", {share:.2f}"))
-            shares += [] if share is None else [share]
+            line.append(text + ("" if part is None else f", {part:.2f}"))
+            shares += [] if part is None else [part]
         rows.append([*line, f"{np.median(shares):.2f}" if shares else "undefined"])
     rows.append(["attainable", *(f"{best[setting]:.3f}" for setting in cells), ""])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)

@@ -99,16 +99,12 @@ class SimulatedWorld:
             for rollout in range(rollouts)
         ]
         known = memory.follow(plans)
-        found = [known.get(index, _NOT_RUN) for index in range(len(plans))]
         new = [replace(plan, policy=Recorder(policy)) for index, plan in enumerate(plans) if index not in known]
         fresh = asyncio.run(self._episodes(new, executor))
         for plan in new:
             assert isinstance(plan.policy, Recorder)
             memory.keep(plan.policy.points, fresh[plan.task.id, plan.rollout])
-        outcomes = [
-            outcome if outcome is not _NOT_RUN else _outcome(fresh[plan.task.id, plan.rollout])
-            for plan, outcome in zip(plans, found, strict=True)
-        ]
+        outcomes = [known.get(index) or _outcome(fresh[plan.task.id, plan.rollout]) for index, plan in enumerate(plans)]
         shape = len(chosen), rollouts
         return SimulatedReturns(
             np.array([outcome.return_ for outcome in outcomes]).reshape(shape),
@@ -130,9 +126,6 @@ class SimulatedWorld:
         )
         await executor.close()
         return episodes
-
-
-_NOT_RUN = Outcome(np.nan, 0)
 
 
 def _outcome(episode: Episode) -> Outcome:
