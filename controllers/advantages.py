@@ -13,6 +13,7 @@ import numpy as np
 
 from controllers.config import AdvantageKind, AWConfig, Baseline, LinearQConfig, Method, PlanConfig, QConfig
 from controllers.data import Floats, Ints, StepData
+from controllers.q_function import UNSUPPORTED
 from controllers.slack import measure_slack
 from harness_mdp.errors import UnusableBuffer
 
@@ -94,20 +95,22 @@ class PlannedAdvantage:
 
 @dataclass(frozen=True, slots=True)
 class LinearAdvantage:
-    """A(s, a) = Q(s, a) - Σ_a' μ(a'|s) Q(s, a') with the Q of `linear_q`; the worst where a was not proposed."""
+    """A(s, a) = Q(s, a) - max_a' Q(s, a') with a linear Q, over proposed actions; the worst where a was not proposed.
+
+    Measured from the best action, so that the clip of the weights does not make the good ones alike.
+    """
 
     config: LinearQConfig
 
     def __call__(self, data: StepData) -> Floats:
-        """(n,), see `centred`."""
+        """(n,) at most 0."""
         if measure_slack(data.returns, data.task).is_zero:
             return np.zeros(len(data.action))
-        from controllers.fitted_linear import fit_linear_q
+        from controllers.fitted_linear import fit_linear
 
-        values = fit_linear_q(data, self.config).values(data.features)
-        known = np.isfinite(values) & data.mask
-        own = known[np.arange(len(data.action)), data.action]
-        return np.where(own, centred(values, data), NOT_PROPOSED)
+        values = np.where(data.mask, fit_linear(data, self.config).values(data.features), UNSUPPORTED)
+        own = values[np.arange(len(data.action)), data.action]
+        return np.subtract(own, values.max(axis=1), out=np.full(len(own), NOT_PROPOSED), where=np.isfinite(own))
 
 
 def advantage_estimator(config: AWConfig, seed: int = 0) -> AdvantageEstimator:

@@ -48,8 +48,10 @@ class Method(StrEnum):
     """Finite-horizon fitted Q iteration, within support."""
     LINEAR_Q = "linear_q"
     """Finite-horizon fitted Q, linear in the features, over the actions that the behaviour proposed."""
+    A_LEARNING = "a_learning"
+    """Finite-horizon A-learning: linear advantages, regressed with the known propensities, over the same actions."""
     AW_LINEAR = "aw_linear"
-    """Advantage-weighted regression with the advantage of each step under `linear_q`: a light network to deploy."""
+    """Advantage-weighted regression with the linear advantage of each step: a light network to deploy."""
     CQL = "cql"
     """d3rlpy's discrete conservative Q-learning."""
     BCQ = "bcq"
@@ -64,6 +66,7 @@ class Method(StrEnum):
 
 AW_METHODS = (Method.AW, Method.BC, Method.AW_STEP, Method.AW_PLANNED, Method.AW_LINEAR)
 Q_METHODS = (Method.ONE_STEP, Method.FITTED_Q)
+LINEAR_METHODS = (Method.LINEAR_Q, Method.A_LEARNING)
 D3_METHODS = (Method.CQL, Method.BCQ, Method.SAC, Method.DOUBLE_DQN, Method.NFQ)
 
 
@@ -77,7 +80,7 @@ class AdvantageKind(StrEnum):
     PLANNED = "planned"
     """The same with the plan's Q."""
     LINEAR = "linear"
-    """The same with the Q of `linear_q`."""
+    """Q(s,a) - max Q(s,a') with the Q of `a_learning` or `linear_q`."""
 
 
 class Prior(StrEnum):
@@ -189,14 +192,15 @@ class QConfig(ConfigurationJson):
 
 @dataclass(frozen=True, slots=True)
 class LinearQConfig(ConfigurationJson):
-    """Fitted Q that is linear in the features, over what the behaviour proposed (`fitted_linear`).
+    """Q or advantages that are linear in the features, over what the behaviour proposed (`fitted_linear`).
 
     Raises:
         ConfigError: a value that cannot work, by name.
     """
 
-    method: Method = Method.LINEAR_Q
-    ridge: float = 20.0
+    method: Method = Method.A_LEARNING
+    """`a_learning` regresses the differences between actions, `linear_q` the value of each."""
+    ridge: float = 10_000.0
     """Weight of the squared coefficients, in steps."""
     excess: float = 0.05
     """An action is proposed where its propensity is so much above the least of the state ..."""
@@ -206,7 +210,8 @@ class LinearQConfig(ConfigurationJson):
     """An action with fewer visits is left out."""
 
     def __post_init__(self) -> None:
-        _expect_method(self.method, (Method.LINEAR_Q,))
+        _expect_method(self.method, LINEAR_METHODS)
+        object.__setattr__(self, "method", Method(self.method))
         _at_least(self, 1, "min_visits")
         _finite_from_zero(self, "ridge", "excess", "relative")
 

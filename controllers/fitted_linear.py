@@ -1,13 +1,14 @@
-"""Finite-horizon fitted Q with a ridge regression an action and stage, over what the behaviour proposed.
+"""Finite-horizon fitted Q with linear regressions, over what the behaviour proposed: Q-learning and A-learning.
 
-With h steps left, on the regressors x of `linear_q`,
+`linear_q` is Q-learning, a ridge regression an action and stage: with h steps left, on the regressors x of `linear_q`,
 
     Q_h(s, a) = ridge regression on the visits of a of [ G if the episode ended there, else V_{h-1}(s') ]
     V_h(s)    = max over proposed a of Q_h(s, a), clipped to [0, 1] where returns are
 
-Two things make so plain a regression hold. The stage is the clock: V_0 is what the harness gets for submitting what
-there is, so nothing is put off beyond the deadline. And support is not guessed from visits but read off the known
-propensities: only what some script proposed in a state like this is considered.
+`a_learning` regresses the differences between actions instead, see there. Two things make so plain regressions hold.
+The stage is the clock: V_0 is what the harness gets for submitting what there is, so nothing is put off beyond the
+deadline. And support is not guessed from visits but read off the known propensities: only what some script proposed in
+a state like this is considered.
 """
 
 from __future__ import annotations
@@ -16,36 +17,34 @@ import numpy as np
 from sklearn.linear_model import Ridge
 from sklearn.tree import DecisionTreeRegressor
 
-from controllers.config import LinearQConfig
-from controllers.data import Bools, Floats, Ints, StepData
+from controllers.a_learning import a_learning
+from controllers.config import LinearQConfig, Method
+from controllers.data import Floats, StepData
 from controllers.forest import Forest
-from controllers.linear_q import LinearQ, proposed_actions, regressors
-from controllers.transitions import Transitions, transitions
-from harness_mdp.features import HAS_ARTIFACT
-from harness_mdp.mdp import N_ACTIONS, Action
+from controllers.linear_q import LinearQ
+from controllers.stages import Stages
+from harness_mdp.mdp import N_ACTIONS
 
-__all__ = ["fit_linear_q"]
+__all__ = ["fit_linear"]
 
 _BEHAVIOUR_LEAF = 3
 """Steps in a leaf of the tree that predicts the behaviour: it is deterministic given the state."""
 
 
-def fit_linear_q(data: StepData, config: LinearQConfig) -> LinearQ:
-    """The Q of `linear_q`; nothing in it is drawn.
+def fit_linear(data: StepData, config: LinearQConfig) -> LinearQ:
+    """The Q of `linear_q` or `a_learning`; nothing in it is drawn.
 
     Raises:
         UnusableBuffer: see `transitions`.
     """
-    log = transitions(data)
-    mean = log.features.mean(axis=0, dtype=np.float64)
-    deviation = log.features.std(axis=0, dtype=np.float64)
-    scale = np.where(deviation > 1e-6, deviation, 1.0)
-    x = regressors(log.features, mean, scale)
-    weights, intercept = _iterate(log, x, config)
-    tree = DecisionTreeRegressor(min_samples_leaf=min(_BEHAVIOUR_LEAF, len(x)), random_state=0)
+    stages = Stages.of(data, config)
+    learned = a_learning if config.method is Method.A_LEARNING else _q_learning
+    weights, intercept = learned(stages, config)
+    log = stages.log
+    tree = DecisionTreeRegressor(min_samples_leaf=min(_BEHAVIOUR_LEAF, len(log.action)), random_state=0)
     return LinearQ(
-        mean=mean,
-        scale=scale,
+        mean=stages.mean,
+        scale=stages.scale,
         weights=weights,
         intercept=intercept,
         behaviour=Forest.of([tree.fit(log.features, log.propensities)]),
@@ -54,39 +53,18 @@ def fit_linear_q(data: StepData, config: LinearQConfig) -> LinearQ:
     )
 
 
-def _iterate(log: Transitions, x: Floats, config: LinearQConfig) -> tuple[Floats, Floats]:
+def _q_learning(stages: Stages, config: LinearQConfig) -> tuple[Floats, Floats]:
     """Weights (H, 2d, 7) and intercepts (H, 7), backwards from the last step."""
-    rows = [np.flatnonzero(log.action == action) for action in range(N_ACTIONS)]
-    onward = np.flatnonzero(log.following >= 0)
-    ahead = log.following[onward]
-    bounds = min(0.0, float(log.outcome.min())), max(1.0, float(log.outcome.max()))
-    proposed = log.mask[ahead] & proposed_actions(log.propensities[ahead], config.excess, config.relative)
-    weights = np.zeros((log.horizon, x.shape[1], N_ACTIONS))
-    intercept = np.full((log.horizon, N_ACTIONS), np.nan)
-    value = _submitted(log, x, ahead, rows[Action.SUBMIT], config, bounds)
-    for h in range(log.horizon):
-        target = log.outcome.copy()
-        target[onward] = value
+    rows = [np.flatnonzero(stages.log.action == action) for action in range(N_ACTIONS)]
+    x = stages.x
+    weights = np.zeros((stages.log.horizon, x.shape[1], N_ACTIONS))
+    intercept = np.full((stages.log.horizon, N_ACTIONS), np.nan)
+    value = stages.submitted(config.min_visits, config.ridge)
+    for h in range(stages.log.horizon):
+        target = stages.targets(value)
         for action, own in enumerate(rows):
             if len(own) >= config.min_visits:
                 fitted = Ridge(alpha=config.ridge).fit(x[own], target[own])
                 weights[h, :, action], intercept[h, action] = fitted.coef_, fitted.intercept_
-        value = _best(intercept[h] + x[ahead] @ weights[h], proposed, log.outcome[onward], bounds)
+        value = stages.best(intercept[h] + x[stages.ahead] @ weights[h])
     return weights, intercept
-
-
-def _best(q: Floats, proposed: Bools, outcome: Floats, bounds: tuple[float, float]) -> Floats:
-    """(n,) value of the best proposed action; the logged outcome where none was tried often enough."""
-    best = np.where(proposed & ~np.isnan(q), q, -np.inf).max(axis=1)
-    return np.where(np.isfinite(best), np.clip(best, *bounds), outcome)
-
-
-def _submitted(
-    log: Transitions, x: Floats, at: Ints, rows: Ints, config: LinearQConfig, bounds: tuple[float, float]
-) -> Floats:
-    """(k,) what submitting in the states `at` would bring; nothing where there is no artifact."""
-    if len(rows) < config.min_visits:
-        return log.outcome[at]
-    fitted = Ridge(alpha=config.ridge).fit(x[rows], log.outcome[rows])
-    value = np.clip(fitted.predict(x[at]), *bounds)
-    return np.where(log.features[at, HAS_ARTIFACT] > 0, value, 0.0)

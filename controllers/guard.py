@@ -133,11 +133,11 @@ def fit_guard(data: StepData, config: GuardConfig, seed: int) -> Guard:
     Raises:
         UnusableBuffer: see `transitions`.
     """
-    from controllers.fitted_linear import fit_linear_q
+    from controllers.fitted_linear import fit_linear
     from controllers.transitions import half_of_tasks
 
     members = [
-        fit_linear_q(half_of_tasks(data, generator("guard", seed, index)), config.linear)
+        fit_linear(half_of_tasks(data, generator("guard", seed, index)), config.linear)
         for index in range(config.members)
     ]
     return Guard(tuple(members), config.level, config.margin, config.z)

@@ -122,9 +122,9 @@ def _one(data: StepData, config: PlanConfig | QConfig | LinearQConfig | D3Config
 
             controller = ValuePolicy(fit_forest_q(data, config, seed), config.method.value)
         case LinearQConfig():
-            from controllers.fitted_linear import fit_linear_q
+            from controllers.fitted_linear import fit_linear
 
-            controller = ValuePolicy(fit_linear_q(data, config), config.method.value)
+            controller = ValuePolicy(fit_linear(data, config), config.method.value)
         case D3Config():
             from controllers.d3rlpy_learners import fit_d3rlpy
 

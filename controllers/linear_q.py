@@ -1,4 +1,4 @@
-"""Q that is linear in the features, one regression an action and stage, over the actions the behaviour proposed."""
+"""Q or advantages that are linear in the features, an action and stage, over the actions the behaviour proposed."""
 
 from __future__ import annotations
 
@@ -52,6 +52,8 @@ def proposed_actions(propensities: Floats, excess: float, relative: float) -> Bo
 @dataclass(frozen=True, eq=False)
 class LinearQ:
     """Q_h(s, a) = b_{h,a} + w_{h,a} · x(s) where the behaviour proposed a, unsupported elsewhere.
+
+    By A-learning it is Q less something that depends on the state alone: the actions of a state can be compared.
 
     At decision time μ(·|s) is predicted by a tree: μ is a function of the state, and known on every logged step.
 

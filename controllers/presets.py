@@ -34,13 +34,18 @@ def preset(method: Method) -> LearnerConfig:
                 method=method,
                 advantage=AdvantageKind.LINEAR,
                 beta=0.02,
+                weight_min=1e-3,
+                weight_max=1.0,
+                epochs=60,
                 prior=Prior.UNIFORM,
                 decision=DecisionRule.GREEDY,
             )
         case Method.PLAN:
             return PlanConfig()
-        case Method.LINEAR_Q:
+        case Method.A_LEARNING:
             return LinearQConfig()
+        case Method.LINEAR_Q:
+            return LinearQConfig(method=method, ridge=20.0)
         case _ if method in Q_METHODS:
             return QConfig(method=method)
         case _ if method in D3_METHODS:

@@ -29,7 +29,7 @@ class AttainableConfig:
     rollouts: int = 20
     """Episodes per training task and round; the learners of the table have the first round's."""
     methods: list[str] = field(
-        default_factory=lambda: ["bc", "aw", "aw_step", "aw_planned", "aw_linear", "linear_q", "plan"]
+        default_factory=lambda: ["bc", "aw", "aw_step", "aw_planned", "aw_linear", "a_learning", "linear_q", "plan"]
     )
     eval_rollouts: int = 250
     """Episodes per evaluation task: with 20 tasks 5,000 a figure, paired with base."""

@@ -25,6 +25,7 @@ class LearnersTableConfig:
             "aw_step",
             "aw_planned",
             "aw_linear",
+            "a_learning",
             "linear_q",
             "plan",
             "one_step",
@@ -42,7 +43,7 @@ class LearnersTableConfig:
     )
     """Of these only the first `slow_seeds` collections are trained."""
     slow_seeds: int = 2
-    guarded: list[str] = field(default_factory=lambda: ["plan", "aw_linear"])
+    guarded: list[str] = field(default_factory=lambda: ["aw_linear"])
     """Learners that are also run under the guard `advantage`."""
     growing: str | None = "aw_linear"
     """Learner of the two rounds of growing batch; null leaves them out."""

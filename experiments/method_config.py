@@ -88,9 +88,10 @@ class QMethodConfig(AnyMethodConfig):
 
 @dataclass
 class LinearQMethodConfig(AnyMethodConfig):
-    """Linear fitted Q over proposed actions, field by field `controllers.LinearQConfig`."""
+    """A-learning or linear fitted Q over proposed actions, field by field `controllers.LinearQConfig`."""
 
-    method: str = "linear_q"
+    method: str = "a_learning"
+    """`a_learning` or `linear_q`."""
     ridge: float | None = None
     """Weight of the squared coefficients, in steps."""
     excess: float | None = None
@@ -152,7 +153,7 @@ class MethodConfig(AnyMethodConfig):
     plan: PlanMethodConfig = field(default_factory=PlanMethodConfig)
     """The plan behind `planned` advantages."""
     linear: LinearQMethodConfig = field(default_factory=LinearQMethodConfig)
-    """The Q behind `linear` advantages."""
+    """The learner behind `linear` advantages."""
 
 
 def method_config(name: str) -> AnyMethodConfig:

@@ -33,7 +33,8 @@ LEARNERS = {
         plan=PLAN,
     ),
     "aw_linear": replace(preset(Method.AW_LINEAR), epochs=10),
-    "linear_q": LinearQConfig(),
+    "a_learning": LinearQConfig(),
+    "linear_q": preset(Method.LINEAR_Q),
     "plan": PLAN,
     "one_step": QConfig(method=Method.ONE_STEP, bags=2, trees=10),
     "fitted_q": QConfig(method=Method.FITTED_Q, bags=2, trees=10),
@@ -69,7 +70,9 @@ def test_it_gains_on_what_it_learned_from(name, learned, world, portfolio):
     assert exact_value(world, learned[name].controller) > exact_value(world, portfolio) + 0.03
 
 
-@pytest.mark.parametrize("name", ["aw_step", "aw_planned", "aw_linear", "linear_q", "plan", "one_step", "fitted_q"])
+@pytest.mark.parametrize(
+    "name", ["aw_step", "aw_planned", "aw_linear", "a_learning", "linear_q", "plan", "one_step", "fitted_q"]
+)
 def test_looking_at_single_steps_takes_out_more_than_whole_trajectories(name, learned, world):
     assert exact_value(world, learned[name].controller) > exact_value(world, learned["aw"].controller)
 
@@ -140,10 +143,10 @@ def test_a_plan_without_any_supported_pair_is_refused_with_what_to_do(log):
 
 @pytest.fixture(scope="module")
 def guarded(log):
-    levels = {}
-    for level in GuardLevel:
-        levels[level] = learn(log, LEARNERS["aw"], seed=1, guard=GuardConfig(level))
-    return levels
+    q_learning = preset(Method.LINEAR_Q)
+    return {
+        level: learn(log, LEARNERS["aw"], seed=1, guard=GuardConfig(level, linear=q_learning)) for level in GuardLevel
+    }
 
 
 def test_a_guard_moves_what_it_refuses_to_base_and_counts_it(guarded, log):

@@ -7,10 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from controllers.config import LinearQConfig
+from controllers.config import LinearQConfig, Method
 from controllers.exploration import portfolio_policy
-from controllers.fitted_linear import fit_linear_q
+from controllers.fitted_linear import fit_linear
 from controllers.linear_q import LinearQ, proposed_actions
+from controllers.presets import preset
 from harness_mdp.errors import ConfigError
 from harness_mdp.features import HAS_ARTIFACT, STEPS_LEFT
 from harness_mdp.mdp import Action
@@ -18,6 +19,7 @@ from harness_mdp.settings import open_setting
 from harness_mdp.settings.tabular import sample_buffer, tabular_mdp
 
 SETTING = open_setting("tabular")
+LINEAR_Q = preset(Method.LINEAR_Q)
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +30,7 @@ def log():
 
 @pytest.fixture(scope="module")
 def q(log):
-    return fit_linear_q(log, LinearQConfig())
+    return fit_linear(log, LINEAR_Q)
 
 
 def test_proposed_is_what_some_script_does_and_not_what_is_merely_explored():
@@ -68,7 +70,7 @@ def test_the_order_of_episodes_does_not_matter(log, q):
             for name in ("features", "mask", "action", "base_action", "propensities", "t", "episode")
         },
     )
-    again = fit_linear_q(shuffled, LinearQConfig())
+    again = fit_linear(shuffled, LINEAR_Q)
     np.testing.assert_allclose(again.weights, q.weights, atol=1e-9)
 
 
