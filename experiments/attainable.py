@@ -7,7 +7,6 @@ common draws; it is undefined where the gain is under 0.03 (DESIGN section 2).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -23,12 +22,13 @@ from experiments.attainable_config import AttainableConfig
 from experiments.config import PortfolioPolicyConfig
 from experiments.experts import expert
 from experiments.growing import collect_simulated, growing_batch
+from experiments.known_means import KnownMeans
 from experiments.markdown import expect_place, replace_between, table
 from experiments.members import member
 from experiments.policies import named_policy
 from experiments.value import SimulatedWorld
 from harness_mdp.errors import ConfigError
-from harness_mdp.hashing import canonical_json
+from harness_mdp.hashing import Json
 from harness_mdp.mdp import Policy
 from harness_mdp.settings import SETTINGS
 
@@ -79,7 +79,7 @@ def attainable_table(config: AttainableConfig) -> str:
         ):
             values.run(rounds[index - 1], lambda controller=controller: controller)
     shown = [*SCRIPTS, "expert", *(method.value for method in methods), *rounds]
-    return _table(config, {name: np.array(values.means[name]) for name in shown}, rounds)
+    return _table(config, {name: values.means[name] for name in shown}, rounds)
 
 
 class _Values:
@@ -88,27 +88,23 @@ class _Values:
     def __init__(self, config: AttainableConfig) -> None:
         self.config = config
         self.world = SimulatedWorld(config.setting, config.profile)
-        of = canonical_json(
-            [config.profile, config.seed, config.rollouts, config.eval_rollouts, self.world.tasks.setting.version]
-        )
         self.root = Path(config.root) / config.setting
-        self.file = self.root / "values.json"
-        self.means: dict[str, list[float]] = {}
-        self.of = of
-        if self.file.exists() and (found := json.loads(self.file.read_text()))["of"] == of:
-            self.means = found["means"]
+        conditions: dict[str, Json] = {
+            "profile": config.profile,
+            "seed": config.seed,
+            "rollouts": config.rollouts,
+            "eval_rollouts": config.eval_rollouts,
+            "version": self.world.tasks.setting.version,
+        }
+        self.means = KnownMeans(self.root / "values.json", conditions)
 
     def run(self, name: str, policy: Callable[[], Policy]) -> None:
         """Run a policy that was not run yet."""
         if name in self.means:
             return
         found = self.world.returns(policy(), split="eval", rollouts=self.config.eval_rollouts, seed=_SEED)
-        self.means[name] = found.returns.mean(axis=1).tolist()
+        self.means.add(name, found.returns.mean(axis=1))
         print(f"{self.config.setting} {name}: {found.value:.3f} (simulated)", flush=True)  # noqa: T201
-        self.root.mkdir(parents=True, exist_ok=True)
-        part = self.file.with_suffix(".part")
-        part.write_text(json.dumps({"of": self.of, "means": self.means}))
-        part.replace(self.file)
 
 
 def _table(config: AttainableConfig, means: Mapping[str, Floats], rounds: list[str]) -> str:

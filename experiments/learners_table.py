@@ -6,7 +6,6 @@ the evaluation tasks often enough that a value is known to about a hundredth. Ce
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,14 +24,15 @@ from controllers.learners import learn
 from experiments.attainable import SCRIPTS, share
 from experiments.experts import expert
 from experiments.growing import collect_simulated, growing_batch
+from experiments.known_means import KnownMeans
 from experiments.learners_table_config import LearnersTableConfig
-from experiments.markdown import replace_between
+from experiments.markdown import expect_place, replace_between, table
 from experiments.method_config import AnyMethodConfig, learner_config, method_config
 from experiments.paper_table import behaviour
 from experiments.policies import named_policy
 from experiments.value import SimulatedWorld
 from harness_mdp.errors import ConfigError
-from harness_mdp.hashing import Json, canonical_json
+from harness_mdp.hashing import Json
 from harness_mdp.mdp import Policy
 
 __all__ = ["learners_tables", "main", "variant"]
@@ -56,40 +56,36 @@ def run_cell(config: LearnersTableConfig, world: SimulatedWorld, behaviour_name:
     """Collect, train, run; or read what an earlier call of the same cell found."""
     setting = world.tasks.setting.name
     root = Path(config.root) / setting / f"{behaviour_name}-{seed}"
-    file = root / "values.json"
-    known = _known(file, config, world)
+    known = _known(root / "values.json", config, world)
     slow = config.slow if seed >= config.slow_seeds else ()
-    wanted = [name for name in config.methods if name not in slow] + [f"{name}+guard" for name in config.guarded]
+    learners = [name for name in config.methods if name not in slow] + [f"{name}+guard" for name in config.guarded]
+    rounds: dict[str, int] = {}
     if config.growing is not None and behaviour_name == "portfolio":
-        wanted += [f"{config.growing} round {index}" for index in (2, 3)]
-    if missing := [name for name in wanted if name not in known["means"]]:
+        rounds = {f"{config.growing} round {index}": index for index in (2, 3)}
+    if missing := [name for name in learners if name not in known]:
         collect_simulated(setting, config.profile, behaviour(behaviour_name), root / "buffer", config.rollouts, seed)
         arrays = ReplayBuffer(root / "buffer").tensors(setting)
-        known["buffer_mean"] = float(arrays.returns.mean())
+        known.buffer_mean = float(arrays.returns.mean())
         for name in missing:
-            if " round " not in name:
-                began = time.perf_counter()
-                controller = _train(name, arrays, seed)
-                trained = time.perf_counter()
-                known["means"][name] = _task_means(world, controller, config, seed)
-                print(  # noqa: T201
-                    f"{setting} {behaviour_name} {seed} {name}: {np.mean(known['means'][name]):.3f} (simulated; "
-                    f"trained in {trained - began:.0f} s, run in {time.perf_counter() - trained:.0f} s)",
-                    flush=True,
-                )
-                _keep(file, known)
-        if config.growing is not None and any(" round " in name for name in missing):
-            method = Method(config.growing)
-            for index, controller in growing_batch(
-                world.tasks.setting, config.profile, method, root, 3, config.rollouts, seed
-            ):
-                name = f"{config.growing} round {index}"
-                if name in missing:
-                    known["means"][name] = _task_means(world, controller, config, seed)
-                    print(f"{setting} {seed} {name}: {np.mean(known['means'][name]):.3f} (simulated)", flush=True)  # noqa: T201
-        _keep(file, known)
-    means = {name: np.array(known["means"][name]) for name in wanted}
-    return Cell(means, float(known["buffer_mean"]))
+            began = time.perf_counter()
+            controller = _train(name, arrays, seed)
+            trained = time.perf_counter()
+            known.add(name, _task_means(world, controller, config, seed))
+            print(  # noqa: T201
+                f"{setting} {behaviour_name} {seed} {name}: {known[name].mean():.3f} (simulated; "
+                f"trained in {trained - began:.0f} s, run in {time.perf_counter() - trained:.0f} s)",
+                flush=True,
+            )
+    if config.growing is not None and any(name not in known for name in rounds):
+        method = Method(config.growing)
+        for index, controller in growing_batch(
+            world.tasks.setting, config.profile, method, root, 3, config.rollouts, seed
+        ):
+            name = f"{config.growing} round {index}"
+            if name in rounds and name not in known:
+                known.add(name, _task_means(world, controller, config, seed))
+                print(f"{setting} {seed} {name}: {known[name].mean():.3f} (simulated)", flush=True)  # noqa: T201
+    return Cell({name: known[name] for name in [*learners, *rounds]}, known.buffer_mean)
 
 
 def _train(name: str, arrays: TrainingArrays, seed: int) -> Controller:
@@ -115,46 +111,31 @@ def variant(text: str) -> LearnerConfig:
     return learner_config(cast("AnyMethodConfig", OmegaConf.to_object(config)))
 
 
-def _task_means(world: SimulatedWorld, policy: Policy, config: LearnersTableConfig, seed: int) -> list[float]:
+def _task_means(world: SimulatedWorld, policy: Policy, config: LearnersTableConfig, seed: int) -> Floats:
     found = world.returns(policy, split="eval", rollouts=config.eval_rollouts, seed=EVALUATION_SEED + seed)
-    return found.returns.mean(axis=1).tolist()
+    return found.returns.mean(axis=1)
 
 
-def _known(file: Path, config: LearnersTableConfig, world: SimulatedWorld) -> dict[str, Json]:
-    mine = canonical_json(
-        {
-            "profile": config.profile,
-            "rollouts": config.rollouts,
-            "eval_rollouts": config.eval_rollouts,
-            "version": world.tasks.setting.version,
-        }
-    )
-    if file.exists():
-        found: dict[str, Json] = json.loads(file.read_text())
-        if found["of"] == mine:
-            return found
-    return {"of": mine, "means": {}, "buffer_mean": 0.0}
-
-
-def _keep(file: Path, known: Mapping[str, Json]) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    part = file.with_suffix(".part")
-    part.write_text(json.dumps(known))
-    part.replace(file)
+def _known(file: Path, config: LearnersTableConfig, world: SimulatedWorld) -> KnownMeans:
+    conditions: dict[str, Json] = {
+        "profile": config.profile,
+        "rollouts": config.rollouts,
+        "eval_rollouts": config.eval_rollouts,
+        "version": world.tasks.setting.version,
+    }
+    return KnownMeans(file, conditions)
 
 
 def reference_means(config: LearnersTableConfig, world: SimulatedWorld, seed: int) -> dict[str, Floats]:
     """Task means of scripts and expert on the draws that the controllers of one collection are run on."""
     setting = world.tasks.setting.name
-    file = Path(config.root) / setting / f"scripts-{seed}.json"
-    known = _known(file, config, world)
+    known = _known(Path(config.root) / setting / f"scripts-{seed}.json", config, world)
     policies = {name: named_policy(name, world.tasks.setting) for name in SCRIPTS}
     policies["expert"] = expert(world.tasks.setting)
     for name, policy in policies.items():
-        if name not in known["means"]:
-            known["means"][name] = _task_means(world, policy, config, seed)
-            _keep(file, known)
-    return {name: np.array(known["means"][name]) for name in policies}
+        if name not in known:
+            known.add(name, _task_means(world, policy, config, seed))
+    return {name: known[name] for name in policies}
 
 
 def learners_tables(config: LearnersTableConfig) -> str:
@@ -176,8 +157,7 @@ def learners_tables(config: LearnersTableConfig) -> str:
 
 def _table(cells: Mapping[str, Sequence[Cell]], references: Mapping[str, Sequence[Mapping[str, Floats]]]) -> str:
     best = {setting: _attainable(cells[setting], references[setting]) for setting in cells}
-    rows = [["policy", *cells, "median share"], ["---"] * (len(cells) + 2)]
-    rows.append(["buffer mean", *(f"{np.mean([cell.buffer_mean for cell in cells[s]]):.3f}" for s in cells), ""])
+    rows = [["buffer mean", *(f"{np.mean([cell.buffer_mean for cell in cells[s]]):.3f}" for s in cells), ""]]
     first = next(iter(cells.values()))[0]
     for name in [*SCRIPTS, "expert", *first.means]:
         line: list[str] = [name]
@@ -198,7 +178,7 @@ def _table(cells: Mapping[str, Sequence[Cell]], references: Mapping[str, Sequenc
             shares += [] if part is None else [part]
         rows.append([*line, f"{np.median(shares):.2f}" if shares else "undefined"])
     rows.append(["attainable", *(f"{best[setting]:.3f}" for setting in cells), ""])
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    return table(["policy", *cells, "median share"], rows)
 
 
 def _attainable(cells: Sequence[Cell], references: Sequence[Mapping[str, Floats]]) -> float:
@@ -208,10 +188,12 @@ def _attainable(cells: Sequence[Cell], references: Sequence[Mapping[str, Floats]
 
 
 def _write(config: LearnersTableConfig) -> int:
+    if config.out is not None:
+        expect_place(Path(config.out), config.place)
     text = learners_tables(config)
     print(text)  # noqa: T201
     if config.out is not None:
-        replace_between(Path(config.out), "learners_table", text)
+        replace_between(Path(config.out), config.place, text)
     return 0
 
 

@@ -53,4 +53,6 @@ class LearnersTableConfig:
     eval_rollouts: int = 50
     """Episodes per evaluation task and collection: 20 tasks x 50 x 5 seeds are 5,000 paired episodes a figure."""
     out: str | None = None
-    """Markdown file in which the tables between the two `learners_table` comments are replaced."""
+    """Markdown file in which the tables between the two comments that bear the name `place` are replaced."""
+    place: str = "learners_table"
+    """Name of those comments."""

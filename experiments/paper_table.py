@@ -27,11 +27,14 @@ from harness_mdp.hashing import Json
 
 __all__ = ["behaviour", "main", "paper_tables", "published_figures"]
 
+EVEN_WEIGHTS = {"base": 0.15, "check_revise": 0.35, "tool_first": 0.2, "more_evidence": 0.2}
+"""α of the portfolio `even`: episodes last longer than under the default, where base submits every second draft."""
+
 ARMS = ("forced_check", "check_revise", "bc", "aw")
 
 
 def behaviour(name: str) -> PolicyConfig:
-    """`paper` (base, ε = 0.25, R = legal) or `portfolio`.
+    """`paper` (base, ε = 0.25, R = legal), `portfolio` (the default one) or `even` (`EVEN_WEIGHTS`, ε = 0.1).
 
     Raises:
         ConfigError: another name.
@@ -40,7 +43,9 @@ def behaviour(name: str) -> PolicyConfig:
         return EpsilonPolicyConfig(inner="base", epsilon=0.25, explore="legal")
     if name == "portfolio":
         return PortfolioPolicyConfig()
-    raise ConfigError(f"behaviours holds {name!r}; expected paper or portfolio")
+    if name == "even":
+        return PortfolioPolicyConfig(weights=dict(EVEN_WEIGHTS))
+    raise ConfigError(f"behaviours holds {name!r}; expected paper, portfolio or even")
 
 
 def paper_tables(config: PaperTableConfig) -> str:

@@ -1,0 +1,66 @@
+"""The table of learners: its rows, that a second call does no work, and that other conditions begin anew."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from experiments import learners_table
+from experiments.known_means import KnownMeans
+from experiments.learners_table import learners_tables
+from experiments.learners_table_config import LearnersTableConfig
+from harness_mdp.errors import ConfigError
+
+
+def small(root: Path) -> LearnersTableConfig:
+    return LearnersTableConfig(
+        root=str(root),
+        settings=["planning"],
+        behaviours=["even"],
+        seeds=1,
+        methods=["bc", "a_learning relative=0.1"],
+        guarded=["a_learning"],
+        growing=None,
+        rollouts=2,
+        eval_rollouts=2,
+    )
+
+
+def test_every_script_and_learner_has_a_row_and_a_second_call_trains_nothing(tmp_path, monkeypatch):
+    config = small(tmp_path)
+    first = learners_tables(config)
+    names = [row.split(" | ")[0].removeprefix("| ") for row in first.splitlines() if row.startswith("| ")]
+    scripts = ["base", "forced_check", "check_revise", "tool_first", "more_evidence", "expert"]
+    learners = ["bc", "a_learning relative=0.1", "a_learning+guard"]
+    assert names == ["policy", "---", "buffer mean", *scripts, *learners, "attainable"]
+    assert "### Behaviour `even`" in first
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("trained again")
+
+    monkeypatch.setattr(learners_table, "learn", refuse)
+    assert learners_tables(config) == first
+    with pytest.raises(AssertionError, match="trained again"):
+        learners_tables(replace(config, eval_rollouts=3))
+
+
+def test_an_unknown_behaviour_is_refused_by_name(tmp_path):
+    with pytest.raises(ConfigError, match=r"'odd'; expected paper, portfolio or even"):
+        learners_tables(replace(small(tmp_path), behaviours=["odd"]))
+
+
+def test_means_made_under_other_conditions_are_not_read(tmp_path):
+    import numpy as np
+
+    file = tmp_path / "a" / "values.json"
+    known = KnownMeans(file, {"rollouts": 2})
+    known.buffer_mean = 0.5
+    known.add("bc", np.array([0.25, 0.75]))
+    again = KnownMeans(file, {"rollouts": 2})
+    assert again["bc"].tolist() == [0.25, 0.75]
+    assert again.buffer_mean == 0.5
+    assert "bc" not in KnownMeans(file, {"rollouts": 3})
+    assert json.loads(file.read_text())["means"] == {"bc": [0.25, 0.75]}
