@@ -10,7 +10,7 @@ the behaviour, by ridge regression on all steps,
 
     Q_h(s, a) = m_h(s) + A_h(s, a) - \sum_{a'} \mu(a'|s)\, A_h(s, a')
 
-    V_h(s) = \max_{a\ proposed} Q_h(s, a)
+    V_h(s) = \max_{a\ proposed} Q_h(s, a), \quad \text{or, for one step of improvement, } \sum_a \mu(a|s) Q_h(s, a)
 
 b and w come from one ridge regression for all actions. The regressors have mean 0 given the state, because μ is known
 and not estimated: whatever m gets wrong ends up in the noise and not in A. So m may be as plain as it is, and A may be
@@ -52,7 +52,7 @@ def a_learning(stages: Stages, config: LinearQConfig) -> tuple[Floats, Floats]:
         coefficients[h] = regression.fit(target - mean)
         advantage = x @ coefficients[h].T
         q = mean[stages.ahead][:, None] + advantage - (mu * advantage).sum(axis=1, keepdims=True)
-        value = stages.best(np.where(regression.tried, q, np.nan))
+        value = stages.values(np.where(regression.tried, q, np.nan))
     intercept = np.where(regression.tried, coefficients[:, :, 0], np.nan)
     return coefficients[:, :, 1:].transpose(0, 2, 1).copy(), intercept
 

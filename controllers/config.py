@@ -13,6 +13,7 @@ from harness_mdp.hashing import Json
 __all__ = [
     "AWConfig",
     "AdvantageKind",
+    "Backup",
     "Baseline",
     "ConfigurationJson",
     "D3Config",
@@ -81,6 +82,15 @@ class AdvantageKind(StrEnum):
     """The same with the plan's Q."""
     LINEAR = "linear"
     """Q(s,a) - max Q(s,a') with the Q of `a_learning` or `linear_q`."""
+
+
+class Backup(StrEnum):
+    """What is done in the states that an action leads to."""
+
+    BEST = "best"
+    """The best that was proposed: planning over the whole horizon."""
+    BEHAVIOUR = "behaviour"
+    """What the behaviour does: one step of improvement."""
 
 
 class Prior(StrEnum):
@@ -208,10 +218,12 @@ class LinearQConfig(ConfigurationJson):
     """... and at least this share of the greatest."""
     min_visits: int = 10
     """An action with fewer visits is left out."""
+    backup: Backup = Backup.BEST
 
     def __post_init__(self) -> None:
         _expect_method(self.method, LINEAR_METHODS)
         object.__setattr__(self, "method", Method(self.method))
+        object.__setattr__(self, "backup", _member(Backup, "backup", self.backup))
         _at_least(self, 1, "min_visits")
         _finite_from_zero(self, "ridge", "excess", "relative")
 

@@ -3,7 +3,7 @@
 `linear_q` is Q-learning, a ridge regression an action and stage: with h steps left, on the regressors x of `linear_q`,
 
     Q_h(s, a) = ridge regression on the visits of a of [ G if the episode ended there, else V_{h-1}(s') ]
-    V_h(s)    = max over proposed a of Q_h(s, a), clipped to [0, 1] where returns are
+    V_h(s)    = max over proposed a of Q_h(s, a), clipped to [0, 1] where returns are; or the mean under μ
 
 `a_learning` regresses the differences between actions instead, see there. Two things make so plain regressions hold.
 The stage is the clock: V_0 is what the harness gets for submitting what there is, so nothing is put off beyond the
@@ -66,5 +66,5 @@ def _q_learning(stages: Stages, config: LinearQConfig) -> tuple[Floats, Floats]:
             if len(own) >= config.min_visits:
                 fitted = Ridge(alpha=config.ridge).fit(x[own], target[own])
                 weights[h, :, action], intercept[h, action] = fitted.coef_, fitted.intercept_
-        value = stages.best(intercept[h] + x[stages.ahead] @ weights[h])
+        value = stages.values(intercept[h] + x[stages.ahead] @ weights[h])
     return weights, intercept

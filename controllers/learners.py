@@ -72,9 +72,11 @@ def learn(
         case AWConfig():
             made = _weighted(data, parts, config, seed, device)
         case PlanConfig() | QConfig() | LinearQConfig() | D3Config():
-            expect_contrast(data, Method(config.method))
+            expect_contrast(data, Method(config.method).value)
             made = [_one(only_episodes(data, part)[0], config, seed, device) for part in parts]
     if guard is not None and guard.level is not GuardLevel.NONE:
+        if guard.level is GuardLevel.ADVANTAGE:
+            expect_contrast(data, "guard=advantage", "leave it out with guard=none")
         made = [_guarded(one, only_episodes(data, part)[0], guard, seed) for one, part in zip(made, parts, strict=True)]
     first = made[0]
     others = tuple(FoldController(one.controller, own) for one, own in zip(made[1:], held_out, strict=True))

@@ -103,8 +103,13 @@ def _without_rollouts(method: Method) -> str:
     )
 
 
-def expect_contrast(data: StepData, method: Method) -> None:
-    """Refuses a buffer of zero slack to a learner that picks actions by their value: it would pick by noise.
+def expect_contrast(data: StepData, who: str, instead: str = "imitate with method=bc") -> None:
+    """Refuses a buffer of zero slack to a learner or guard that goes by the value of actions: it would pick by noise.
+
+    Args:
+        data: what it would learn from.
+        who: its name in the message.
+        instead: what may be done without other data.
 
     Raises:
         UnusableBuffer: all rollouts of a task scored the same, in every task.
@@ -112,8 +117,8 @@ def expect_contrast(data: StepData, method: Method) -> None:
     slack = measure_slack(data.returns, data.task)
     if slack.is_zero:
         raise UnusableBuffer(
-            f"{slack.no_contrast()}: no action is worth more than another, and {method.value} would choose by noise. "
-            f"{_REMEDY}; or imitate with method=bc"
+            f"{slack.no_contrast()}: no action is worth more than another, and {who} would choose by noise. "
+            f"{_REMEDY}; or {instead}"
         )
 
 

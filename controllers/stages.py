@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.linear_model import Ridge
 
-from controllers.config import LinearQConfig
-from controllers.data import Bools, Floats, Ints, StepData
+from controllers.config import Backup, LinearQConfig
+from controllers.data import Floats, Ints, StepData
 from controllers.linear_q import proposed_actions, regressors
 from controllers.transitions import Transitions, transitions
 from harness_mdp.features import HAS_ARTIFACT
@@ -35,8 +35,9 @@ class Stages:
     """(k,) rows of steps that were followed ..."""
     ahead: Ints
     """(k,) ... and the rows of what followed."""
-    proposed: Bools
-    """(k, 7) what may be chosen in the states `ahead`."""
+    weights: Floats
+    """(k, 7) of the actions in the states `ahead`: 1 for those that may be chosen, or μ where the behaviour goes on."""
+    backup: Backup
     bounds: tuple[float, float]
     """Of values: [0, 1], or the range of the returns where that is wider."""
 
@@ -59,7 +60,8 @@ class Stages:
             x=regressors(log.features, mean, scale),
             onward=onward,
             ahead=ahead,
-            proposed=log.mask[ahead] & proposed_actions(log.propensities[ahead], config.excess, config.relative),
+            weights=_weights(log, ahead, config),
+            backup=config.backup,
             bounds=(min(0.0, float(log.outcome.min())), max(1.0, float(log.outcome.max()))),
         )
 
@@ -69,10 +71,15 @@ class Stages:
         target[self.onward] = value
         return target
 
-    def best(self, q: Floats) -> Floats:
-        """(k,) value of the best proposed action of `q` (k, 7); the logged outcome where none is known."""
-        best = np.where(self.proposed & ~np.isnan(q), q, -np.inf).max(axis=1)
-        return np.where(np.isfinite(best), np.clip(best, *self.bounds), self.log.outcome[self.onward])
+    def values(self, q: Floats) -> Floats:
+        """(k,) of the states `ahead`, from `q` (k, 7), NaN where unknown; the logged outcome where all are."""
+        weight = np.where(np.isnan(q), 0.0, self.weights)
+        total = weight.sum(axis=1)
+        if self.backup is Backup.BEST:
+            value = np.where(weight > 0, q, -np.inf).max(axis=1)
+        else:
+            value = (weight * np.nan_to_num(q)).sum(axis=1) / np.where(total > 0, total, 1.0)
+        return np.where(total > 0, np.clip(value, *self.bounds), self.log.outcome[self.onward])
 
     def submitted(self, min_visits: int, ridge: float) -> Floats:
         """(k,) V_0: what the harness gets for submitting in the states `ahead`; nothing without an artifact."""
@@ -82,3 +89,9 @@ class Stages:
         fitted = Ridge(alpha=ridge).fit(self.x[rows], self.log.outcome[rows])
         value = np.clip(fitted.predict(self.x[self.ahead]), *self.bounds)
         return np.where(self.log.features[self.ahead, HAS_ARTIFACT] > 0, value, 0.0)
+
+
+def _weights(log: Transitions, at: Ints, config: LinearQConfig) -> Floats:
+    if config.backup is Backup.BEHAVIOUR:
+        return log.propensities[at]
+    return (log.mask[at] & proposed_actions(log.propensities[at], config.excess, config.relative)).astype(np.float64)

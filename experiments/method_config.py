@@ -8,6 +8,7 @@ from typing import Any
 from controllers.config import (
     AdvantageKind,
     AWConfig,
+    Backup,
     Baseline,
     D3Config,
     DecisionRule,
@@ -100,6 +101,8 @@ class LinearQMethodConfig(AnyMethodConfig):
     """... and at least this share of the greatest."""
     min_visits: int | None = None
     """An action with fewer visits is left out."""
+    backup: str | None = None
+    """What follows a step: `best` (of what was proposed), or `behaviour` (one step of improvement)."""
 
 
 @dataclass
@@ -187,6 +190,8 @@ def learner_config(config: AnyMethodConfig, key: str = "method") -> LearnerConfi
         for item in fields(config)
         if item.name != "method" and (value := getattr(config, item.name)) is not None
     }
+    if "backup" in given:
+        given["backup"] = member(Backup, f"{key}.backup", given["backup"])
     if isinstance(config, MethodConfig):
         given["plan"] = learner_config(config.plan, f"{key}.plan")
         given["linear"] = learner_config(config.linear, f"{key}.linear")

@@ -7,12 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from controllers.config import LinearQConfig, Method
+from controllers.config import Backup, LinearQConfig, Method
 from controllers.data import StepArrays
+from controllers.exploration import portfolio_policy
 from controllers.fitted_linear import fit_linear
 from controllers.presets import preset
+from controllers.q_function import ValuePolicy
 from harness_mdp.features import HAS_ARTIFACT, STEPS_LEFT
 from harness_mdp.mdp import Action
+from harness_mdp.settings import open_setting
+from harness_mdp.settings.tabular import exact_value, sample_buffer, tabular_mdp
 
 WIDTH = 31
 SIGNAL = WIDTH - 1
@@ -102,6 +106,20 @@ def test_the_order_of_the_log_does_not_matter():
     )
     one, other = fit_linear(log, A_LEARNING), fit_linear(shuffled, A_LEARNING)
     np.testing.assert_allclose(one.weights, other.weights, atol=1e-9)
+
+
+def test_going_on_as_the_behaviour_does_is_worth_less_than_going_on_with_the_best():
+    world = tabular_mdp()
+    behaviour = portfolio_policy(open_setting("tabular"))
+    log = sample_buffer(world, world.table(behaviour), n_tasks=200, rollouts=20, seed=5)
+    once, planned = (fit_linear(log, replace(LINEAR_Q, backup=backup)) for backup in (Backup.BEHAVIOUR, Backup.BEST))
+    first = log.features[log.t == 1]
+    known = np.isfinite(planned.values(first))
+    assert planned.values(first)[known].mean() - once.values(first)[known].mean() > 0.05
+    before = exact_value(world, world.table(behaviour))
+    for config in (A_LEARNING, LINEAR_Q):
+        better = ValuePolicy(fit_linear(log, replace(config, backup=Backup.BEHAVIOUR)))
+        assert exact_value(world, better) > before + 0.02
 
 
 def test_the_presets_are_what_their_names_say():

@@ -26,7 +26,7 @@ from controllers.config import (
     QConfig,
 )
 from controllers.exploration import portfolio_policy
-from controllers.guard import GuardConfig
+from controllers.guard import GuardConfig, GuardLevel
 from controllers.learners import learn
 from controllers.presets import preset
 from controllers.slack import measure_slack
@@ -51,7 +51,7 @@ from tests.commands import command
 
 TASKS, ROLLOUTS = 40, 8
 AW_LIKE = (Method.AW, Method.BC, Method.AW_STEP, Method.AW_PLANNED, Method.AW_LINEAR)
-BY_VALUE = (Method.PLAN, Method.LINEAR_Q, Method.ONE_STEP, Method.FITTED_Q, *D3_METHODS)
+BY_VALUE = (Method.PLAN, Method.A_LEARNING, Method.LINEAR_Q, Method.ONE_STEP, Method.FITTED_Q, *D3_METHODS)
 PLAN = PlanConfig(members=2, rounds=1)
 
 
@@ -148,9 +148,15 @@ def test_at_zero_slack_weights_are_one_and_the_result_is_behaviour_cloning(logs,
     assert_decides(logs[name], config)
 
 
-@pytest.mark.parametrize("name", ["all_equal", "single"])
-def test_a_guard_has_no_reason_to_break_on_them(logs, name):
-    assert_decides(logs[name], small(Method.BC), GuardConfig())
+def test_a_guard_learns_from_one_rollout_a_task(logs):
+    assert_decides(logs["single"], small(Method.BC), GuardConfig())
+
+
+@pytest.mark.parametrize("name", ["zero_slack", "all_equal"])
+def test_a_guard_that_goes_by_advantages_refuses_zero_slack_and_one_that_goes_by_support_does_not(logs, name):
+    with pytest.raises(UnusableBuffer, match=r"slack is 0: .*guard=advantage would choose by noise.*guard=none"):
+        learn(logs[name], small(Method.BC), guard=GuardConfig(GuardLevel.ADVANTAGE))
+    assert_decides(logs[name], small(Method.BC), GuardConfig(GuardLevel.SUPPORT))
 
 
 @pytest.mark.parametrize("baseline", Baseline)
