@@ -19,8 +19,7 @@ from analysis.statistics import bootstrap_t, resample_counts
 from buffers import ReplayBuffer, TrainingArrays
 from controllers.config import LearnerConfig, Method
 from controllers.guard import GuardConfig
-from controllers.kinds import Controller
-from controllers.learners import learn
+from controllers.learners import FoldController, Learned, learn
 from experiments.attainable import SCRIPTS, share
 from experiments.experts import expert
 from experiments.growing import collect_simulated, growing_batch
@@ -39,6 +38,8 @@ __all__ = ["learners_tables", "main", "variant"]
 
 Floats = npt.NDArray[np.float64]
 
+FOLDS = 4
+"""Of the training tasks, where policies are run on those."""
 EVALUATION_SEED = 1
 """Of the first collection's controllers; each collection has draws of its own, shared by all policies it is held to."""
 
@@ -56,11 +57,11 @@ def run_cell(config: LearnersTableConfig, world: SimulatedWorld, behaviour_name:
     """Collect, train, run; or read what an earlier call of the same cell found."""
     setting = world.tasks.setting.name
     root = Path(config.root) / setting / f"{behaviour_name}-{seed}"
-    known = _known(root / "values.json", config, world)
-    slow = config.slow if seed >= config.slow_seeds else ()
+    known = _known(root, "values", config, world)
+    slow = config.slow if seed - config.first_seed >= config.slow_seeds else ()
     learners = [name for name in config.methods if name not in slow] + [f"{name}+guard" for name in config.guarded]
     rounds: dict[str, int] = {}
-    if config.growing is not None and behaviour_name == "portfolio":
+    if config.growing is not None and behaviour_name == "portfolio" and config.on == "eval":
         rounds = {f"{config.growing} round {index}": index for index in (2, 3)}
     if missing := [name for name in learners if name not in known]:
         collect_simulated(setting, config.profile, behaviour(behaviour_name), root / "buffer", config.rollouts, seed)
@@ -68,9 +69,12 @@ def run_cell(config: LearnersTableConfig, world: SimulatedWorld, behaviour_name:
         known.buffer_mean = float(arrays.returns.mean())
         for name in missing:
             began = time.perf_counter()
-            controller = _train(name, arrays, seed)
+            learned = _learn(name, arrays, seed, folds=FOLDS if config.on == "train" else 0)
             trained = time.perf_counter()
-            known.add(name, _task_means(world, controller, config, seed))
+            if config.on == "train":
+                known.add(name, _held_out_means(world, arrays, learned.folds, config, seed))
+            else:
+                known.add(name, _task_means(world, learned.controller, config, seed))
             print(  # noqa: T201
                 f"{setting} {behaviour_name} {seed} {name}: {known[name].mean():.3f} (simulated; "
                 f"trained in {trained - began:.0f} s, run in {time.perf_counter() - trained:.0f} s)",
@@ -88,10 +92,10 @@ def run_cell(config: LearnersTableConfig, world: SimulatedWorld, behaviour_name:
     return Cell({name: known[name] for name in [*learners, *rounds]}, known.buffer_mean)
 
 
-def _train(name: str, arrays: TrainingArrays, seed: int) -> Controller:
+def _learn(name: str, arrays: TrainingArrays, seed: int, folds: int) -> Learned:
     learner, _, guarded = name.partition("+")
     guard = GuardConfig() if guarded else None
-    return learn(arrays, variant(learner), seed=seed, guard=guard).controller
+    return learn(arrays, variant(learner), seed=seed, guard=guard, folds=folds)
 
 
 def variant(text: str) -> LearnerConfig:
@@ -112,24 +116,48 @@ def variant(text: str) -> LearnerConfig:
 
 
 def _task_means(world: SimulatedWorld, policy: Policy, config: LearnersTableConfig, seed: int) -> Floats:
-    found = world.returns(policy, split="eval", rollouts=config.eval_rollouts, seed=EVALUATION_SEED + seed)
+    found = world.returns(policy, split=config.on, rollouts=config.eval_rollouts, seed=EVALUATION_SEED + seed)
     return found.returns.mean(axis=1)
 
 
-def _known(file: Path, config: LearnersTableConfig, world: SimulatedWorld) -> KnownMeans:
+def _held_out_means(
+    world: SimulatedWorld,
+    arrays: TrainingArrays,
+    folds: Sequence[FoldController],
+    config: LearnersTableConfig,
+    seed: int,
+) -> Floats:
+    """(n_tasks,) on the training tasks, each run with the controller that did not learn from it."""
+    tasks = world.tasks.select("train")
+    place = {task.hash: index for index, task in enumerate(tasks)}
+    means = np.full(len(tasks), np.nan)
+    for fold in folds:
+        held = sorted(place[arrays.task_hashes[task]] for task in np.unique(arrays.task[fold.held_out]))
+        found = world.returns(
+            fold.controller,
+            split="train",
+            rollouts=config.eval_rollouts,
+            seed=EVALUATION_SEED + seed,
+            task_ids={tasks[index].id for index in held},
+        )
+        means[held] = found.returns.mean(axis=1)
+    return means
+
+
+def _known(folder: Path, name: str, config: LearnersTableConfig, world: SimulatedWorld) -> KnownMeans:
     conditions: dict[str, Json] = {
         "profile": config.profile,
         "rollouts": config.rollouts,
         "eval_rollouts": config.eval_rollouts,
         "version": world.tasks.setting.version,
     }
-    return KnownMeans(file, conditions)
+    return KnownMeans(folder / f"{'train-' if config.on == 'train' else ''}{name}.json", conditions)
 
 
 def reference_means(config: LearnersTableConfig, world: SimulatedWorld, seed: int) -> dict[str, Floats]:
     """Task means of scripts and expert on the draws that the controllers of one collection are run on."""
     setting = world.tasks.setting.name
-    known = _known(Path(config.root) / setting / f"scripts-{seed}.json", config, world)
+    known = _known(Path(config.root) / setting, f"scripts-{seed}", config, world)
     policies = {name: named_policy(name, world.tasks.setting) for name in SCRIPTS}
     policies["expert"] = expert(world.tasks.setting)
     for name, policy in policies.items():
@@ -139,11 +167,17 @@ def reference_means(config: LearnersTableConfig, world: SimulatedWorld, seed: in
 
 
 def learners_tables(config: LearnersTableConfig) -> str:
-    """Run what is missing of every cell and write the tables as Markdown."""
+    """Run what is missing of every cell and write the tables as Markdown.
+
+    Raises:
+        ConfigError: a value of `on` or `behaviours` that is none, or a learner that is none.
+    """
+    if config.on not in ("eval", "train"):
+        raise ConfigError(f"on is {config.on!r}; expected eval or train")
     cells: dict[tuple[str, str], list[Cell]] = {}
     references: dict[str, list[dict[str, Floats]]] = {}
     for setting in config.settings:
-        for seed in range(config.seeds):
+        for seed in range(config.first_seed, config.first_seed + config.seeds):
             world = SimulatedWorld(setting, config.profile)  # what was run on one seed is shared, and then let go
             references.setdefault(setting, []).append(reference_means(config, world, seed))
             for name in config.behaviours:

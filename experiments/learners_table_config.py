@@ -17,7 +17,11 @@ class LearnersTableConfig:
     settings: list[str] = field(default_factory=lambda: sorted(SETTINGS))
     behaviours: list[str] = field(default_factory=lambda: ["portfolio", "paper"])
     seeds: int = 5
-    """Collections, with seeds 0, 1, ..."""
+    """Collections, with seeds `first_seed` and following."""
+    first_seed: int = 0
+    on: str = "eval"
+    """Tasks that policies are run on: `eval`, or `train`, where each of four folds is held out in turn; by this
+    learners and their settings are chosen."""
     methods: list[str] = field(
         default_factory=lambda: [
             "bc",

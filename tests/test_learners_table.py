@@ -5,14 +5,20 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+from buffers import ReplayBuffer
+from controllers.learners import FoldController, Learned, learn
 from experiments import learners_table
 from experiments.known_means import KnownMeans
 from experiments.learners_table import learners_tables
 from experiments.learners_table_config import LearnersTableConfig
+from experiments.value import SimulatedReturns, SimulatedWorld
 from harness_mdp.errors import ConfigError
+from harness_mdp.mdp import Policy
 
 
 def small(root: Path) -> LearnersTableConfig:
@@ -47,14 +53,40 @@ def test_every_script_and_learner_has_a_row_and_a_second_call_trains_nothing(tmp
         learners_tables(replace(config, eval_rollouts=3))
 
 
+def test_on_training_tasks_every_task_is_run_with_a_controller_that_did_not_learn_from_it(tmp_path, monkeypatch):
+    config = replace(small(tmp_path), on="train", first_seed=7, methods=["bc"], guarded=[], eval_rollouts=1)
+    folds: list[FoldController] = []
+    run: dict[str, set[str]] = {}
+
+    def recorded_learn(*given: Any, **named: Any) -> Learned:
+        made = learn(*given, **named)
+        folds.extend(made.folds)
+        return made
+
+    original = SimulatedWorld.returns
+
+    def recorded_returns(self: SimulatedWorld, policy: Policy, **named: Any) -> SimulatedReturns:
+        run[policy.fingerprint] = set(named.get("task_ids") or ())
+        return original(self, policy, **named)
+
+    monkeypatch.setattr(learners_table, "learn", recorded_learn)
+    monkeypatch.setattr(SimulatedWorld, "returns", recorded_returns)
+    assert "| bc |" in learners_tables(config)
+    arrays = ReplayBuffer(tmp_path / "planning" / "even-7" / "buffer").tensors("planning")
+    held = [{arrays.task_ids[task] for task in np.unique(arrays.task[fold.held_out])} for fold in folds]
+    assert [run[fold.controller.fingerprint] for fold in folds] == held
+    assert len(folds) == 4
+    assert set[str]().union(*held) == set(arrays.task_ids)
+
+
 def test_an_unknown_behaviour_is_refused_by_name(tmp_path):
     with pytest.raises(ConfigError, match=r"'odd'; expected paper, portfolio or even"):
         learners_tables(replace(small(tmp_path), behaviours=["odd"]))
+    with pytest.raises(ConfigError, match="on is 'test'; expected eval or train"):
+        learners_tables(replace(small(tmp_path), on="test"))
 
 
 def test_means_made_under_other_conditions_are_not_read(tmp_path):
-    import numpy as np
-
     file = tmp_path / "a" / "values.json"
     known = KnownMeans(file, {"rollouts": 2})
     known.buffer_mean = 0.5
