@@ -1,4 +1,4 @@
-"""Is a learned controller worth deploying? Only where it beats the rule of thumb and is not below base; said aloud."""
+"""Is a learned controller worth deploying? Only where it beats the rule of thumb and is above base; said aloud."""
 
 from __future__ import annotations
 
@@ -13,6 +13,10 @@ from analysis.comparison import compare
 from harness_mdp.errors import ConfigError
 
 __all__ = ["Judgement", "Verdict", "judge", "verdicts"]
+
+
+_SAME = 1e-9
+"""A smaller difference to base is rounding: the controller does what base does."""
 
 
 class Judgement(StrEnum):
@@ -45,8 +49,8 @@ class Verdict:
 
     @property
     def worth_deploying(self) -> bool:
-        """It beats the rule, and is not below base: where the rule hurts, beating it is no merit."""
-        return self.judgement is Judgement.BETTER and (self.to_base is None or self.to_base >= 0)
+        """It beats the rule, and is above base: where the rule hurts, beating it is no merit."""
+        return self.judgement is Judgement.BETTER and (self.to_base is None or self.to_base > _SAME)
 
     def sentence(self) -> str:
         """For a person, with n left to the table."""
@@ -57,8 +61,13 @@ class Verdict:
             Judgement.UNDECIDED: f"does not beat {self.rule}: not worth deploying on this evidence",
         }[self.judgement]
         if self.judgement is Judgement.BETTER and not self.worth_deploying:
-            advice = f"beats {self.rule}, but is below base ({self.to_base:+.3f}): not worth deploying on this evidence"
+            advice = f"beats {self.rule}, but is {self._beside_base()}"
         return f"{self.setting}: {self.learner} {advice} (quality {by})"
+
+    def _beside_base(self) -> str:
+        if self.to_base is not None and self.to_base < -_SAME:
+            return f"below base ({self.to_base:+.3f}): not worth deploying on this evidence"
+        return "worth what base is: nothing to deploy"
 
 
 def verdicts(
@@ -75,7 +84,7 @@ def verdicts(
         learners: arms to judge.
         rule: the arm that a learner has to beat.
         level: of the interval.
-        base: an arm that a learner must not be below, where it was run.
+        base: an arm that a learner must be above, where it was run.
 
     Raises:
         ConfigError: no learner, or no such arms.

@@ -45,7 +45,7 @@ def helped(*gains: float, rule: float = 0.1):
         ((0.2, 0.0), 0.1, "In places: aw beats check_revise in 1 of 2 settings, and is worse in 1"),
         ((0.1, 0.0), 0.1, "No evidence that learning beats check_revise"),
         ((0.0, 0.0), 0.1, "No: every learned controller is worse than check_revise"),
-        ((-0.2, -0.2), -0.3, "No: what beats check_revise is below base"),
+        ((-0.2, -0.2), -0.3, "No: what beats check_revise is not above base"),
     ],
 )
 def test_the_headline_says_what_was_shown(gains, rule, headline) -> None:

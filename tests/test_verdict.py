@@ -58,6 +58,16 @@ def test_where_the_rule_hurts_beating_it_is_no_merit() -> None:
     assert found["plan"].worth_deploying
 
 
+def test_what_does_as_base_does_is_nothing_to_deploy() -> None:
+    frame = evaluation({"base": 0.2, "check_revise": 0.0})
+    same = pl.concat([frame, frame.filter(arm="base").with_columns(arm=pl.lit("guarded"))])
+    (found,) = verdicts(same, ["guarded"])
+    assert found.judgement is Judgement.BETTER
+    assert found.to_base == pytest.approx(0.0, abs=1e-9)
+    assert not found.worth_deploying
+    assert "worth what base is: nothing to deploy" in found.sentence()
+
+
 def test_without_base_the_rule_alone_decides() -> None:
     verdict = verdicts(evaluation({"check_revise": 0.0, "aw": 0.1}), ["aw"])[0]
     assert verdict.to_base is None

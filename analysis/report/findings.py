@@ -113,7 +113,7 @@ def _helped(family: Family, where: Mapping[str, Mapping[str, Cell]], rule: str) 
     won = {learner: sum(name == learner for _, name in worth) for learner in beside}
     best = [learner for learner in family.learners if won[learner]]
     if not best and any(cell.judgement is Judgement.BETTER for cells in beside.values() for cell in cells):
-        word = f"No: what beats {rule} is below base"
+        word = f"No: what beats {rule} is not above base"
     elif not best and any(cell.judgement is Judgement.UNDECIDED for cells in beside.values() for cell in cells):
         word = f"No evidence that learning beats {rule}"
     elif not best:
