@@ -19,7 +19,7 @@ from controllers.config import Method
 from controllers.learners import learn
 from controllers.presets import preset
 from experiments.attainable_config import AttainableConfig
-from experiments.config import PortfolioPolicyConfig
+from experiments.config import PortfolioPolicyConfig, SettingConfig
 from experiments.experts import expert
 from experiments.growing import collect_simulated, growing_batch
 from experiments.known_means import KnownMeans
@@ -55,8 +55,11 @@ def attainable_table(config: AttainableConfig) -> str:
     Raises:
         ConfigError: no such setting or learner, or no episodes.
     """
-    if config.setting not in SETTINGS:
-        raise ConfigError(f"setting is {config.setting!r}; expected one of {', '.join(sorted(SETTINGS))}")
+    name = config.setting.name
+    if name not in SETTINGS:
+        raise ConfigError(f"setting is {name!r}; expected one of {', '.join(sorted(SETTINGS))}")
+    if config.setting != SettingConfig(name=name):
+        raise ConfigError(f"setting has changes; expected setting={name} alone: experts know the default tasks")
     if min(config.rounds, config.rollouts, config.eval_rollouts) < 1:
         raise ConfigError("rounds, rollouts and eval_rollouts are at least 1")
     growing = member(Method, "growing", config.growing)
@@ -87,8 +90,8 @@ class _Values:
 
     def __init__(self, config: AttainableConfig) -> None:
         self.config = config
-        self.world = SimulatedWorld(config.setting, config.profile)
-        self.root = Path(config.root) / config.setting
+        self.world = SimulatedWorld(config.setting.name, config.profile)
+        self.root = Path(config.root) / config.setting.name
         conditions: dict[str, Json] = {
             "profile": config.profile,
             "seed": config.seed,
@@ -104,7 +107,7 @@ class _Values:
             return
         found = self.world.returns(policy(), split="eval", rollouts=self.config.eval_rollouts, seed=_SEED)
         self.means.add(name, found.returns.mean(axis=1))
-        print(f"{self.config.setting} {name}: {found.value:.3f} (simulated)", flush=True)  # noqa: T201
+        print(f"{self.config.setting.name} {name}: {found.value:.3f} (simulated)", flush=True)  # noqa: T201
 
 
 def _table(config: AttainableConfig, means: Mapping[str, Floats], rounds: list[str]) -> str:
@@ -121,8 +124,8 @@ def _table(config: AttainableConfig, means: Mapping[str, Floats], rounds: list[s
     episodes = len(base) * config.eval_rollouts
     return "\n".join(
         [
-            f"`{config.setting}`, simulated executor `{config.profile}`, {episodes:,} episodes a figure on {len(base)} "
-            f"evaluation tasks. Best reachable: {means[best].mean():.3f} ({best}).",
+            f"`{config.setting.name}`, simulated executor `{config.profile}`, {episodes:,} episodes a figure on "
+            f"{len(base)} evaluation tasks. Best reachable: {means[best].mean():.3f} ({best}).",
             "",
             table(["policy", "value", "Δ to base [95%]", "share of the attainable gain"], rows),
         ]

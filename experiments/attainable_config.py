@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from experiments.config import SettingConfig
+
 __all__ = ["AttainableConfig"]
 
 MISSING: Any = "???"
@@ -14,8 +16,8 @@ MISSING: Any = "???"
 class AttainableConfig:
     """`python -m experiments.attainable setting=NAME`: the best reachable value, and every share; simulated."""
 
-    setting: str = MISSING
-    """One of the eight settings."""
+    setting: SettingConfig = MISSING
+    """One of the eight settings, its tasks generated as they are by default."""
     root: str = "runs/attainable"
     """Where buffers and values are kept; a second run does only what is missing."""
     profile: str = "medium"

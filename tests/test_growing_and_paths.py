@@ -10,11 +10,13 @@ from controllers.config import Method
 from experiments import value
 from experiments.attainable import attainable_table, share
 from experiments.attainable_config import AttainableConfig
+from experiments.config import SettingConfig
 from experiments.growing import growing_batch
 from experiments.paths import Recorder
 from experiments.policies import named_policy
 from experiments.value import SimulatedWorld
 from harness_mdp.errors import ConfigError
+from tests.commands import command
 
 
 def test_known_paths_give_what_running_gives_and_are_not_run(monkeypatch):
@@ -63,7 +65,12 @@ def test_a_share_of_next_to_nothing_is_undefined():
 
 def test_attainable_does_its_work_once_and_names_the_best(tmp_path, capsys):
     config = AttainableConfig(
-        setting="planning", root=str(tmp_path), rounds=1, rollouts=2, methods=["linear_q"], eval_rollouts=2
+        setting=SettingConfig("planning"),
+        root=str(tmp_path),
+        rounds=1,
+        rollouts=2,
+        methods=["linear_q"],
+        eval_rollouts=2,
     )
     text = attainable_table(config)
     assert "40 episodes a figure on 20 evaluation tasks. Best reachable:" in text
@@ -77,11 +84,19 @@ def test_attainable_does_its_work_once_and_names_the_best(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"setting": "tabular"}, "setting is 'tabular'; expected one of coding"),
+        ({"setting": SettingConfig("tabular")}, "setting is 'tabular'; expected one of coding"),
+        ({"setting": SettingConfig("planning", tasks=50)}, "expected setting=planning alone"),
         ({"rounds": 0}, "rounds, rollouts and eval_rollouts are at least 1"),
         ({"growing": "nope"}, "nope"),
     ],
 )
 def test_attainable_refuses_what_cannot_be(tmp_path, change, message):
     with pytest.raises(ConfigError, match=message):
-        attainable_table(AttainableConfig(**{"setting": "planning", "root": str(tmp_path), **change}))
+        attainable_table(AttainableConfig(**{"setting": SettingConfig("planning"), "root": str(tmp_path), **change}))
+
+
+def test_attainable_is_a_command(tmp_path):
+    small = ("rounds=1", "rollouts=1", "eval_rollouts=1", "methods=[]", "growing=linear_q")
+    out, _ = command("experiments.attainable", "setting=multi_tool", f"root={tmp_path}", *small)
+    assert "`multi_tool`, simulated executor `medium`, 20 episodes a figure" in out
+    assert "| linear_q round 1 |" in out
