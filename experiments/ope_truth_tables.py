@@ -85,7 +85,7 @@ def _setting_table(cells: Sequence[TruthCell]) -> str:
     for cell in sorted(cells, key=lambda cell: cell.truth):
         by = "weights" if cell.verdict is cell.by_weights else "cells"
         refused = cell.verdict is SupportVerdict.INSUFFICIENT
-        quoted, fqe = cell.quoted, cell.estimate("fqe")
+        quoted, model = cell.quoted, cell.estimate("model")
         rows.append(
             [
                 f"`{cell.policy}`",
@@ -94,10 +94,10 @@ def _setting_table(cells: Sequence[TruthCell]) -> str:
                 "refused" if quoted is None else f"`{quoted.estimator}` {_number(quoted)}",
                 f"{cell.truth:.3f} ({cell.truth_se:.3f})",
                 "-" if quoted is None else ("yes" if quoted.covers(cell.truth) else "no"),
-                "-" if fqe is None else _number(fqe),
+                "-" if model is None else _number(model),
             ]
         )
-    header = ["policy", "verdict", "ESS", "best estimate [95%]", "truth (SE)", "covered", "`fqe`, shown or not"]
+    header = ["policy", "verdict", "ESS", "best estimate [95%]", "truth (SE)", "covered", "`model`, shown or not"]
     return table(header, rows)
 
 
@@ -110,16 +110,19 @@ def _number(estimate: Estimated) -> str:
 def _summary(settings: Mapping[str, Sequence[TruthCell]]) -> str:
     rows: list[list[str]] = []
     best_ranks: list[float] = []
-    fqe_ranks: list[float] = []
+    model_ranks: list[float] = []
     for name, cells in settings.items():
         best = rank_correlation((cell.quoted.value, cell.truth) for cell in cells if cell.quoted is not None)
-        fqe = rank_correlation((one.value, cell.truth) for cell in cells if (one := cell.estimate("fqe")) is not None)
+        model = rank_correlation(
+            (one.value, cell.truth) for cell in cells if (one := cell.estimate("model")) is not None
+        )
         best_ranks += [] if best is None else [best]
-        fqe_ranks += [] if fqe is None else [fqe]
-        rows.append([f"`{name}`", *_counts(cells), _rank(best), _rank(fqe)])
+        model_ranks += [] if model is None else [model]
+        rows.append([f"`{name}`", *_counts(cells), _rank(best), _rank(model)])
     every = [cell for cells in settings.values() for cell in cells]
     means = [
-        f"{_rank(float(np.mean(ranks)))} (mean of {len(ranks)})" if ranks else "-" for ranks in (best_ranks, fqe_ranks)
+        f"{_rank(float(np.mean(ranks)))} (mean of {len(ranks)})" if ranks else "-"
+        for ranks in (best_ranks, model_ranks)
     ]
     rows.append(["all", *_counts(every), *means])
     header = [
@@ -129,7 +132,7 @@ def _summary(settings: Mapping[str, Sequence[TruthCell]]) -> str:
         "refused",
         "intervals shown that cover",
         "rank correlation, shown",
-        "rank correlation, `fqe` of all",
+        "rank correlation, `model` of all",
     ]
     return table(header, rows)
 

@@ -135,7 +135,7 @@ def test_a_refused_policy_has_no_number_but_counts_as_refused() -> None:
 
 def test_the_summary_takes_settings_together() -> None:
     def estimated(value: float, truth: float) -> TruthCell:
-        return cell(truth=truth, best="fqe", estimates=(Estimated("fqe", value, value, value, True),))
+        return cell(truth=truth, best="model", estimates=(Estimated("model", value, value, value, True),))
 
     right = [estimated(value, value) for value in (0.1, 0.2, 0.3, 0.4)]
     wrong = [estimated(value, 1 - value) for value in (0.1, 0.2, 0.3, 0.4)]
