@@ -62,12 +62,18 @@ class Verdict:
         }[self.judgement]
         if self.judgement is Judgement.BETTER and not self.worth_deploying:
             advice = f"beats {self.rule}, but is {self._beside_base()}"
+        elif self._as_base:
+            advice += "; it scores as base does"
         return f"{self.setting}: {self.learner} {advice} (quality {by})"
 
+    @property
+    def _as_base(self) -> bool:
+        return self.to_base is not None and abs(self.to_base) <= _SAME
+
     def _beside_base(self) -> str:
-        if self.to_base is not None and self.to_base < -_SAME:
-            return f"below base ({self.to_base:+.3f}): not worth deploying on this evidence"
-        return "worth what base is: nothing to deploy"
+        if self._as_base:
+            return "worth what base is: nothing to deploy"
+        return f"below base ({self.to_base:+.3f}): not worth deploying on this evidence"
 
 
 def verdicts(

@@ -110,7 +110,9 @@ def _guarded(learned: Learned, data: StepData, config: GuardConfig, seed: int) -
     refused: dict[str, Json] = {
         f"refused_{reason}": count / len(states) for reason, count in policy.refusals(states).items()
     }
-    return replace(learned, controller=policy, metrics={**learned.metrics, **refused})
+    as_base = policy.probs_batch(states)[np.arange(len(states)), data.base_action]
+    metrics: dict[str, Json] = {**learned.metrics, **refused, "agreement_with_base": float(as_base.mean())}
+    return replace(learned, controller=policy, metrics=metrics)
 
 
 def _one(data: StepData, config: PlanConfig | QConfig | LinearQConfig | D3Config, seed: int, device: str) -> Learned:

@@ -32,7 +32,7 @@ from harness_mdp.hashing import Json
 from harness_mdp.mdp import Policy
 from harness_mdp.settings import SETTINGS
 
-__all__ = ["SCRIPTS", "UNDEFINED_BELOW", "attainable_table", "main", "share"]
+__all__ = ["SCRIPTS", "UNDEFINED_BELOW", "attainable_table", "main", "paired_gain", "share"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -47,6 +47,14 @@ def share(value: float, base: float, best: float) -> float | None:
     """(V - V_base) / (V_best - V_base); None where the gain is below `UNDEFINED_BELOW`."""
     gain = best - base
     return (value - base) / gain if gain >= UNDEFINED_BELOW else None
+
+
+def paired_gain(paired: Floats) -> str:
+    """Mean of the task differences (n_tasks,) and its 95% interval; none where all are the same."""
+    if np.ptp(paired) == 0.0:
+        return f"{paired.mean():+.3f}, no variance"
+    interval = bootstrap_t(paired, resample_counts(len(paired), 10_000, 0), support=(-1.0, 1.0))
+    return f"{paired.mean():+.3f} [{interval.low:+.3f}, {interval.high:+.3f}]"
 
 
 def attainable_table(config: AttainableConfig) -> str:
@@ -69,7 +77,7 @@ def attainable_table(config: AttainableConfig) -> str:
     for name in SCRIPTS:
         values.run(name, lambda name=name: named_policy(name, setting))
     values.run("expert", lambda: expert(setting))
-    buffer = values.root / "buffer"
+    buffer = values.root / f"collected-{config.rollouts}"
     if any(method.value not in values.means for method in methods):
         collect_simulated(setting.name, config.profile, PortfolioPolicyConfig(), buffer, config.rollouts, config.seed)
         arrays = ReplayBuffer(buffer).tensors(setting.name)
@@ -114,13 +122,12 @@ def _table(config: AttainableConfig, means: Mapping[str, Floats], rounds: list[s
     base = means["base"]
     grown = max(rounds, key=lambda name: means[name].mean())
     best = max(["expert", grown], key=lambda name: means[name].mean())
-    counts = resample_counts(len(base), 10_000, 0)
     rows: list[list[str]] = []
     for name, own in means.items():
-        interval = bootstrap_t(own - base, counts, support=(-1.0, 1.0))
         part = share(float(own.mean()), float(base.mean()), float(means[best].mean()))
-        gain = f"{(own - base).mean():+.3f} [{interval.low:+.3f}, {interval.high:+.3f}]"
-        rows.append([name, f"{own.mean():.3f}", gain, "undefined" if part is None else f"{part:.2f}"])
+        rows.append(
+            [name, f"{own.mean():.3f}", paired_gain(own - base), "undefined" if part is None else f"{part:.2f}"]
+        )
     episodes = len(base) * config.eval_rollouts
     return "\n".join(
         [

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from buffers import ReplayBuffer, TrainingArrays
-from controllers.config import PlanConfig
+from controllers.config import LinearQConfig, Method, PlanConfig
 from controllers.data import Floats
 from controllers.explain import Explanation, explain
+from controllers.fitted_linear import fit_linear
+from controllers.guard import GuardedPolicy
+from controllers.manifest import read_manifest
 from controllers.planning import fit_planned_q
 from controllers.q_function import ValuePolicy
 from experiments.collected import collected_arrays, collected_setting, logged_states
@@ -23,6 +26,7 @@ from harness_mdp.mdp import Policy
 __all__ = ["Explained", "Explanations", "explain_policies"]
 
 OWN_VALUES = "its own Q"
+LINEAR_VALUES = "a_learning on these episodes"
 PLANNED_VALUES = "a pessimistic plan on these episodes"
 
 
@@ -64,15 +68,19 @@ def explain_policies(config: ExplainConfig) -> Explanations:
     policies = {name: named_policy(name, setting) for name in config.policies}
     arrays = collected_arrays(buffer, setting, config, config.split)
     remarks: list[str] = []
+    methods = {name: read_manifest(name).method for name in policies if is_controller(name, setting)}
+    sources = {name: _source(policy, methods.get(name)) for name, policy in policies.items()}
     planned: Floats | None = None
-    if not all(isinstance(policy, ValuePolicy) for policy in policies.values()):
+    if PLANNED_VALUES in sources.values():
         planned, remark = _planned(arrays, config.seed)
         remarks += remark
+    linear = fit_linear(arrays, LinearQConfig()).values(arrays.features) if LINEAR_VALUES in sources.values() else None
     scripts = [name for name in policies if not is_controller(name, setting)]
     states = logged_states(buffer, arrays) if scripts else ()
     explained: list[Explained] = []
     for name, policy in policies.items():
-        values, values_of = _values(policy, arrays, planned)
+        source = sources[name]
+        values = {LINEAR_VALUES: linear, PLANNED_VALUES: planned}.get(source, _own_values(policy, arrays))
         explanation = explain(
             arrays,
             policy,
@@ -81,7 +89,7 @@ def explain_policies(config: ExplainConfig) -> Explanations:
             values=values,
             states=states if name in scripts else (),
         )
-        explained.append(Explained(name, explanation, values_of))
+        explained.append(Explained(name, explanation, source if values is not None else ""))
     return Explanations(
         setting=setting.name,
         arrays=arrays,
@@ -91,10 +99,17 @@ def explain_policies(config: ExplainConfig) -> Explanations:
     )
 
 
-def _values(policy: Policy, arrays: TrainingArrays, planned: Floats | None) -> tuple[Floats | None, str]:
-    if isinstance(policy, ValuePolicy):
-        return policy.q.values(arrays.features), OWN_VALUES
-    return planned, PLANNED_VALUES if planned is not None else ""
+def _source(policy: Policy, method: str | None) -> str:
+    """Whose values say what `policy` gains over base: its own, those it was distilled from, or a plan's."""
+    inner = policy.inner if isinstance(policy, GuardedPolicy) else policy
+    if isinstance(inner, ValuePolicy):
+        return OWN_VALUES
+    return LINEAR_VALUES if method == Method.AW_LINEAR else PLANNED_VALUES
+
+
+def _own_values(policy: Policy, arrays: TrainingArrays) -> Floats | None:
+    inner = policy.inner if isinstance(policy, GuardedPolicy) else policy
+    return inner.q.values(arrays.features) if isinstance(inner, ValuePolicy) else None
 
 
 def _planned(arrays: TrainingArrays, seed: int) -> tuple[Floats | None, Sequence[str]]:

@@ -55,11 +55,13 @@ def growing_batch(
         rollouts: episodes per training task and round.
         seed: of the first collection and of training; later collections have their own.
     """
-    buffer = root / "grown"
+    buffer = root / f"grown-{rollouts}"
     policy = PortfolioPolicyConfig()
+    seeds: list[int] = []
     for index in range(1, rounds + 1):
-        collect_simulated(setting.name, profile, policy, buffer, rollouts, seed if index == 1 else 1000 * index + seed)
-        arrays = ReplayBuffer(buffer).tensors(setting.name)
+        seeds.append(seed if index == 1 else 1000 * index + seed)
+        collect_simulated(setting.name, profile, policy, buffer, rollouts, seeds[-1])
+        arrays = ReplayBuffer(buffer).tensors(setting.name, seed=seeds)  # an earlier call may have gone further
         controller = learn(arrays, preset(method), seed=seed).controller
         yield index, controller
         where = root / f"{method.value}-round-{index}"

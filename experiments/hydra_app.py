@@ -10,7 +10,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -83,6 +83,21 @@ def _with_controller(words: list[str]) -> list[str]:
         else:
             found.append(word)
     return found
+
+
+def policy_among_policies(words: Sequence[str]) -> list[str]:
+    """`policy=NAME` as `policies=[NAME]`: `policy` is a group of configurations elsewhere, and here the name of one.
+
+    Where `policies` is given as well the command ends with exit code 2, since one of the two would be dropped.
+    """
+    short = [word.removeprefix("policy=") for word in words if word.startswith("policy=")]
+    others = [word for word in words if not word.startswith("policy=")]
+    if not short:
+        return others
+    if len(short) > 1 or any(word.startswith("policies=") for word in others):
+        print("policy= names one policy; for several say policies=[NAME,...] alone", file=sys.stderr)  # noqa: T201
+        sys.exit(2)
+    return [*others, f"policies=[{short[0]}]"]
 
 
 def _folder(value: str) -> str:

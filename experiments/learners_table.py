@@ -15,12 +15,11 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from analysis.statistics import bootstrap_t, resample_counts
 from buffers import ReplayBuffer, TrainingArrays
 from controllers.config import LearnerConfig, Method
 from controllers.guard import GuardConfig
 from controllers.learners import FoldController, Learned, learn
-from experiments.attainable import SCRIPTS, share
+from experiments.attainable import SCRIPTS, paired_gain, share
 from experiments.experts import expert
 from experiments.growing import collect_simulated, growing_batch
 from experiments.known_means import KnownMeans
@@ -64,8 +63,9 @@ def run_cell(config: LearnersTableConfig, world: SimulatedWorld, behaviour_name:
     if config.growing is not None and behaviour_name == "portfolio" and config.on == "eval":
         rounds = {f"{config.growing} round {index}": index for index in (2, 3)}
     if missing := [name for name in learners if name not in known]:
-        collect_simulated(setting, config.profile, behaviour(behaviour_name), root / "buffer", config.rollouts, seed)
-        arrays = ReplayBuffer(root / "buffer").tensors(setting)
+        buffer = root / f"collected-{config.rollouts}"
+        collect_simulated(setting, config.profile, behaviour(behaviour_name), buffer, config.rollouts, seed)
+        arrays = ReplayBuffer(buffer).tensors(setting)
         known.buffer_mean = float(arrays.returns.mean())
         for name in missing:
             began = time.perf_counter()
@@ -174,6 +174,12 @@ def learners_tables(config: LearnersTableConfig) -> str:
     """
     if config.on not in ("eval", "train"):
         raise ConfigError(f"on is {config.on!r}; expected eval or train")
+    if min(config.seeds, config.rollouts, config.eval_rollouts) < 1 or not config.methods:
+        raise ConfigError("seeds, rollouts and eval_rollouts are at least 1, and methods holds at least one")
+    for name in (*config.methods, *config.guarded):
+        variant(name)
+    for name in config.behaviours:
+        behaviour(name)
     cells: dict[tuple[str, str], list[Cell]] = {}
     references: dict[str, list[dict[str, Floats]]] = {}
     for setting in config.settings:
@@ -206,8 +212,7 @@ def _table(cells: Mapping[str, Sequence[Cell]], references: Mapping[str, Sequenc
             paired = np.mean([own - other for own, other in zip(found, base, strict=False)], axis=0)
             value = float(np.mean(base)) + float(paired.mean())
             part = share(value, float(np.mean(base)), best[setting])
-            interval = bootstrap_t(paired, resample_counts(len(paired), 10_000, 0), support=(-1.0, 1.0))
-            text = f"{means.mean():.3f} ({paired.mean():+.3f} [{interval.low:+.3f}, {interval.high:+.3f}])"
+            text = f"{means.mean():.3f} ({paired_gain(paired)})"
             line.append(text + ("" if part is None else f", {part:.2f}"))
             shares += [] if part is None else [part]
         rows.append([*line, f"{np.median(shares):.2f}" if shares else "undefined"])

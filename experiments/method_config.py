@@ -178,6 +178,14 @@ def method_config(name: str) -> AnyMethodConfig:
             return D3MethodConfig(method=name)
 
 
+def _part(config: AnyMethodConfig, key: str, kind: type[PlanConfig | LinearQConfig]) -> LearnerConfig:
+    """The configuration of the learner inside another, which has to be of one kind."""
+    kinds = [method.value for method in Method if isinstance(preset(method), kind)]
+    if config.method not in kinds:
+        raise ConfigError(f"{key}.method is {config.method!r}; expected {' or '.join(kinds)}")
+    return learner_config(config, key)
+
+
 def learner_config(config: AnyMethodConfig, key: str = "method") -> LearnerConfig:
     """The learner's own configuration, its values checked; `key` is where it stands on the command line.
 
@@ -193,8 +201,8 @@ def learner_config(config: AnyMethodConfig, key: str = "method") -> LearnerConfi
     if "backup" in given:
         given["backup"] = member(Backup, f"{key}.backup", given["backup"])
     if isinstance(config, MethodConfig):
-        given["plan"] = learner_config(config.plan, f"{key}.plan")
-        given["linear"] = learner_config(config.linear, f"{key}.linear")
+        given["plan"] = _part(config.plan, f"{key}.plan", PlanConfig)
+        given["linear"] = _part(config.linear, f"{key}.linear", LinearQConfig)
         kinds = (("advantage", AdvantageKind), ("baseline", Baseline), ("prior", Prior), ("decision", DecisionRule))
         for name, kind in kinds:
             if name in given:

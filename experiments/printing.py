@@ -182,6 +182,10 @@ def _learning(learned: Learned) -> list[tuple[str, str]]:
         policy += f"; no action had enough data in {metrics['states_without_support']:.1%} of states (base there)"
     if learned.folds:
         facts.append(("folds", f"{len(learned.folds)} task-fold controllers, for off-policy evaluation"))
+    if "refused_support" in metrics:
+        support, advantage = metrics["refused_support"], metrics["refused_advantage"]
+        share = f"{support + advantage:.1%} of the decisions (support {support:.1%}, advantage {advantage:.1%})"
+        facts.append(("guard", f"refuses {share}, which go to base"))
     return [*facts, ("policy", policy)]
 
 

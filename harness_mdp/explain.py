@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from experiments.explain_config import ExplainConfig
-from experiments.hydra_app import run_command
+from experiments.hydra_app import policy_among_policies, run_command
 
 __all__ = ["main"]
 
@@ -20,10 +20,7 @@ def _explain(config: ExplainConfig) -> int:
 
 def main() -> None:
     """Run the command."""
-    # `policy` is a group of configurations elsewhere, and here the name of one.
-    sys.argv[1:] = [
-        f"policies=[{word.removeprefix('policy=')}]" if word.startswith("policy=") else word for word in sys.argv[1:]
-    ]
+    sys.argv[1:] = policy_among_policies(sys.argv[1:])
     run_command("explain", _explain)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from experiments.hydra_app import run_command
+from experiments.hydra_app import policy_among_policies, run_command
 from experiments.support_config import SupportConfig
 
 __all__ = ["main"]
@@ -23,10 +23,7 @@ def _support(config: SupportConfig) -> int:
 
 def main() -> None:
     """Run the command."""
-    # `policy` is a group of configurations elsewhere, and here the name of one.
-    sys.argv[1:] = [
-        f"policies=[{word.removeprefix('policy=')}]" if word.startswith("policy=") else word for word in sys.argv[1:]
-    ]
+    sys.argv[1:] = policy_among_policies(sys.argv[1:])
     run_command("support", _support)
 
 

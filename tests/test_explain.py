@@ -15,11 +15,12 @@ from controllers.config import AWConfig, Method, PlanConfig
 from controllers.data import StepArrays
 from controllers.explain import choices, differences, explain
 from controllers.learners import learn
+from controllers.presets import preset
 from controllers.readable_tree import fit_tree
 from controllers.saved import save_controller
 from experiments.collection import collect
 from experiments.config import CollectConfig, PortfolioPolicyConfig, SettingConfig, SimulatedConfig
-from experiments.explain import OWN_VALUES, PLANNED_VALUES, explain_policies
+from experiments.explain import LINEAR_VALUES, OWN_VALUES, PLANNED_VALUES, explain_policies
 from experiments.explain_config import ExplainConfig
 from harness_mdp.errors import ConfigError, InputError, UnusableBuffer
 from harness_mdp.hashing import generator
@@ -206,7 +207,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         CollectConfig(setting=setting, executor=SimulatedConfig(), policy=policy, buffer=buffer, rollouts=8), quiet=True
     )
     arrays, about = ReplayBuffer(buffer).tensors("tabular"), open_setting("tabular")
-    for config in (AWConfig(method=Method.BC, epochs=3), PlanConfig(members=1)):
+    for config in (AWConfig(method=Method.BC, epochs=3), PlanConfig(members=1), preset(Method.AW_LINEAR)):
         learned = learn(arrays, config)
         made = manifest(
             method=config.method.value,
@@ -232,11 +233,12 @@ def test_the_command_shows_tree_fidelity_and_differences_and_that_they_are_simul
 
 
 def test_controllers_and_scripts_are_explained_alike(place: Path) -> None:
-    asked = [f"{place}/bc", f"{place}/plan", "check_revise", "base"]
+    asked = [f"{place}/bc", f"{place}/plan", f"{place}/aw_linear", "check_revise", "base"]
     told = explain_policies(ExplainConfig(buffer=f"{place}/buffer", policies=asked))
     by_name = {each.name: each for each in told.policies}
     assert by_name[f"{place}/plan"].values_of == OWN_VALUES
     assert by_name[f"{place}/bc"].values_of == by_name["check_revise"].values_of == PLANNED_VALUES
+    assert by_name[f"{place}/aw_linear"].values_of == LINEAR_VALUES
     assert by_name[f"{place}/bc"].explanation.certainty < 1
     assert by_name["base"].explanation.differences.empty
     rule = by_name["check_revise"].explanation

@@ -54,7 +54,9 @@ def test_growing_batch_learns_from_all_rounds_so_far(tmp_path):
     found = list(growing_batch(setting, "medium", Method.AW_LINEAR, tmp_path, rounds=2, rollouts=2, seed=0))
     assert [index for index, _ in found] == [1, 2]
     assert found[0][1].fingerprint != found[1][1].fingerprint
-    assert len(ReplayBuffer(tmp_path / "grown").tensors("planning").returns) == 2 * 80 * 2
+    again = list(growing_batch(setting, "medium", Method.AW_LINEAR, tmp_path, rounds=2, rollouts=2, seed=0))
+    assert [each.fingerprint for _, each in again] == [each.fingerprint for _, each in found]
+    assert len(ReplayBuffer(tmp_path / "grown-2").tensors("planning").returns) == 2 * 80 * 2
 
 
 def test_a_share_of_next_to_nothing_is_undefined():

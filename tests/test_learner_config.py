@@ -38,6 +38,9 @@ def test_changes_reach_the_learner_and_what_is_inside_it():
         ("linear_q relative=much", "could not be converted to Float"),
         ("aw_linear linear.ridge=-1", r"method\.linear\.ridge is -1\.0; expected a finite number"),
         ("aw epochs=0", r"method\.epochs is 0; expected a whole number"),
+        ("aw_linear linear.method=plan", r"method\.linear\.method is 'plan'; expected linear_q or a_learning"),
+        ("aw_planned plan.method=one_step", r"method\.plan\.method is 'one_step'; expected plan"),
+        ("a_learning backup=never", r"method\.backup is 'never'; expected one of best, behaviour"),
         ("aw prior=flat", r"method\.prior is 'flat'; expected one of behaviour, uniform"),
     ],
 )

@@ -47,6 +47,9 @@ def test_every_script_and_learner_has_a_row_and_a_second_call_trains_nothing(tmp
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("trained again")
 
+    larger = learners_tables(replace(config, rollouts=3))
+    assert larger != first
+    assert learners_tables(config) == first
     monkeypatch.setattr(learners_table, "learn", refuse)
     assert learners_tables(config) == first
     with pytest.raises(AssertionError, match="trained again"):
@@ -72,7 +75,7 @@ def test_on_training_tasks_every_task_is_run_with_a_controller_that_did_not_lear
     monkeypatch.setattr(learners_table, "learn", recorded_learn)
     monkeypatch.setattr(SimulatedWorld, "returns", recorded_returns)
     assert "| bc |" in learners_tables(config)
-    arrays = ReplayBuffer(tmp_path / "planning" / "even-7" / "buffer").tensors("planning")
+    arrays = ReplayBuffer(tmp_path / "planning" / "even-7" / "collected-2").tensors("planning")
     held = [{arrays.task_ids[task] for task in np.unique(arrays.task[fold.held_out])} for fold in folds]
     assert [run[fold.controller.fingerprint] for fold in folds] == held
     assert len(folds) == 4
@@ -82,6 +85,11 @@ def test_on_training_tasks_every_task_is_run_with_a_controller_that_did_not_lear
 def test_an_unknown_behaviour_is_refused_by_name(tmp_path):
     with pytest.raises(ConfigError, match=r"'odd'; expected paper, portfolio or even"):
         learners_tables(replace(small(tmp_path), behaviours=["odd"]))
+    with pytest.raises(ConfigError, match="seeds, rollouts and eval_rollouts are at least 1"):
+        learners_tables(replace(small(tmp_path), seeds=0))
+    with pytest.raises(ConfigError, match="bc rigde=2"):
+        learners_tables(replace(small(tmp_path), methods=["bc", "bc rigde=2"]))
+    assert not list(tmp_path.iterdir())
     with pytest.raises(ConfigError, match="on is 'test'; expected eval or train"):
         learners_tables(replace(small(tmp_path), on="test"))
 

@@ -87,6 +87,8 @@ def test_the_command_shows_estimators_side_by_side_the_verdict_and_that_it_is_si
 
 def test_insufficient_support_shows_no_number_and_exits_with_3_where_support_is_required(place: Path) -> None:
     arguments = (f"buffer={place}/buffer", "policies=[random,base]", f"out={place}/two.parquet")
+    _, err = command("harness_mdp.ope", *arguments, "policy=base", "policies=[behaviour]", expect=2)
+    assert "policy= names one policy; for several say policies=[NAME,...] alone" in err
     out, _ = command("harness_mdp.ope", *arguments, "require_support=true", expect=3)
     assert "random: insufficient support" in out
     assert "no number" in out

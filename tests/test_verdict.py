@@ -66,6 +66,9 @@ def test_what_does_as_base_does_is_nothing_to_deploy() -> None:
     assert found.to_base == pytest.approx(0.0, abs=1e-9)
     assert not found.worth_deploying
     assert "worth what base is: nothing to deploy" in found.sentence()
+    worse = evaluation({"base": 0.0, "check_revise": 0.3})
+    same = pl.concat([worse, worse.filter(arm="base").with_columns(arm=pl.lit("guarded"))])
+    assert "the rule is better; it scores as base does" in verdicts(same, ["guarded"])[0].sentence()
 
 
 def test_without_base_the_rule_alone_decides() -> None:
