@@ -15,7 +15,9 @@ class LearnersTableConfig:
 
     root: str = "runs/learners"
     settings: list[str] = field(default_factory=lambda: sorted(SETTINGS))
+    """One column each."""
     behaviours: list[str] = field(default_factory=lambda: ["portfolio", "paper"])
+    """One table each: `portfolio` (the default one), `even` (a portfolio with less base), `paper` (base, ε = 0.25)."""
     seeds: int = 5
     """Collections, with seeds `first_seed` and following."""
     first_seed: int = 0
