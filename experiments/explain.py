@@ -80,7 +80,9 @@ def explain_policies(config: ExplainConfig) -> Explanations:
     explained: list[Explained] = []
     for name, policy in policies.items():
         source = sources[name]
-        values = {LINEAR_VALUES: linear, PLANNED_VALUES: planned}.get(source, _own_values(policy, arrays))
+        inner = _inside(policy)
+        own = inner.q.values(arrays.features) if isinstance(inner, ValuePolicy) else None
+        values = {OWN_VALUES: own, LINEAR_VALUES: linear, PLANNED_VALUES: planned}[source]
         explanation = explain(
             arrays,
             policy,
@@ -101,15 +103,14 @@ def explain_policies(config: ExplainConfig) -> Explanations:
 
 def _source(policy: Policy, method: str | None) -> str:
     """Whose values say what `policy` gains over base: its own, those it was distilled from, or a plan's."""
-    inner = policy.inner if isinstance(policy, GuardedPolicy) else policy
-    if isinstance(inner, ValuePolicy):
+    if isinstance(_inside(policy), ValuePolicy):
         return OWN_VALUES
     return LINEAR_VALUES if method == Method.AW_LINEAR else PLANNED_VALUES
 
 
-def _own_values(policy: Policy, arrays: TrainingArrays) -> Floats | None:
-    inner = policy.inner if isinstance(policy, GuardedPolicy) else policy
-    return inner.q.values(arrays.features) if isinstance(inner, ValuePolicy) else None
+def _inside(policy: Policy) -> Policy:
+    """`policy` without its guard."""
+    return policy.inner if isinstance(policy, GuardedPolicy) else policy
 
 
 def _planned(arrays: TrainingArrays, seed: int) -> tuple[Floats | None, Sequence[str]]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from enum import StrEnum
 from typing import Any
 
 from controllers.config import (
@@ -159,6 +161,16 @@ class MethodConfig(AnyMethodConfig):
     """The learner behind `linear` advantages."""
 
 
+_KINDS: Mapping[str, type[StrEnum]] = {
+    "advantage": AdvantageKind,
+    "baseline": Baseline,
+    "prior": Prior,
+    "decision": DecisionRule,
+    "backup": Backup,
+}
+"""Keys whose value is one of a few words."""
+
+
 def method_config(name: str) -> AnyMethodConfig:
     """The configuration of a learner by name, nothing changed.
 
@@ -198,15 +210,12 @@ def learner_config(config: AnyMethodConfig, key: str = "method") -> LearnerConfi
         for item in fields(config)
         if item.name != "method" and (value := getattr(config, item.name)) is not None
     }
-    if "backup" in given:
-        given["backup"] = member(Backup, f"{key}.backup", given["backup"])
     if isinstance(config, MethodConfig):
         given["plan"] = _part(config.plan, f"{key}.plan", PlanConfig)
         given["linear"] = _part(config.linear, f"{key}.linear", LinearQConfig)
-        kinds = (("advantage", AdvantageKind), ("baseline", Baseline), ("prior", Prior), ("decision", DecisionRule))
-        for name, kind in kinds:
-            if name in given:
-                given[name] = member(kind, f"{key}.{name}", given[name])
+    for name, kind in _KINDS.items():
+        if name in given:
+            given[name] = member(kind, f"{key}.{name}", given[name])
     try:
         return replace(default, **given)
     except ConfigError as problem:
