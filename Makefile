@@ -10,7 +10,7 @@ DEMO ?= runs/demo
 
 help:
 	@echo "make install   .venv with the package and its pinned dependencies"
-	@echo "make demo      collect, train, evaluate, report on coding and dbbench, simulated (about 3 minutes)"
+	@echo "make demo      collect, train, evaluate, report on coding and dbbench, simulated (a minute or two)"
 	@echo "make test      the tests"
 	@echo "make lint      ruff, basedpyright, import-linter"
 	@echo "make bench     benchmarks, each beside a peer in the same run"

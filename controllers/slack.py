@@ -52,6 +52,11 @@ class Slack:
         """
         return self.n_flat == self.n_tasks or self.highest - self.lowest <= _EQUAL
 
+    @property
+    def is_unknown(self) -> bool:
+        """Not zero, and no two rollouts of a task to see it by."""
+        return self.n_contrast == 0 and not self.is_zero
+
     def remarks(self, method: Method = Method.AW) -> tuple[str, ...]:
         """What has to be said aloud about this buffer to who learns `method` from it, one sentence each; empty when all
         is well.
@@ -63,7 +68,7 @@ class Slack:
             said.append(
                 f"{self.no_contrast()}. Zero slack cannot be learned from; the result is behaviour cloning. {_REMEDY}"
             )
-        elif self.n_contrast == 0:
+        elif self.is_unknown:
             result = ", so the result is behaviour cloning" if method in (Method.AW, Method.BC) else ""
             said.append(f"slack is unknown: in none of {self.n_tasks} tasks did two rollouts score differently{result}")
         elif self.n_flat:

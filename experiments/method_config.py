@@ -217,6 +217,33 @@ def learner_config(config: AnyMethodConfig, key: str = "method") -> LearnerConfi
         if name in given:
             given[name] = member(kind, f"{key}.{name}", given[name])
     try:
-        return replace(default, **given)
+        learner = replace(default, **given)
     except ConfigError as problem:
         raise ConfigError(f"{key}.{problem}") from None
+    _expect_effect(config, learner, key)
+    return learner
+
+
+def _expect_effect(config: AnyMethodConfig, learner: LearnerConfig, key: str) -> None:
+    """Refuse what was given and would change nothing, lest someone believes that it did."""
+    match learner:
+        case AWConfig() if learner.method is not Method.BC:
+            reader = {
+                "baseline": AdvantageKind.TRAJECTORY,
+                "plan": AdvantageKind.PLANNED,
+                "linear": AdvantageKind.LINEAR,
+            }
+            idle = [name for name, kind in reader.items() if learner.advantage is not kind]
+            why = f"with {key}.advantage={learner.advantage}"
+        case AWConfig():
+            idle, why = ["plan", "linear"], "without advantages"
+        case D3Config():
+            reader = {"alpha": Method.CQL, "threshold": Method.BCQ}
+            idle = [name for name, method in reader.items() if learner.method != method]
+            why = "which has none"
+        case _:
+            return
+    untouched = type(config)(method=config.method)
+    for name in idle:
+        if getattr(config, name) != getattr(untouched, name):
+            raise ConfigError(f"{key}.{name} was given and changes nothing for {learner.method}, {why}; leave it out")

@@ -149,7 +149,7 @@ def print_training(config: TrainConfig, training: Training) -> None:
             ),
             ("executor", ", ".join(name + _simulated(name) for name in arrays.executors)),
             ("maximised", training.returns),
-            ("slack", f"{slack.slack:.3f}"),
+            ("slack", "unknown" if slack.is_unknown else f"{slack.slack:.3f}"),
             *(("note", remark) for remark in training.remarks),
             *(("note", f"episodes of horizons {h} are learned from together") for h in _mixed(arrays.horizons)),
             *_learning(training.learned),

@@ -78,6 +78,8 @@ def train(config: TrainConfig) -> Training:
     slack = measure_slack(aim.returns, aim.task)
     remarks = slack.remarks(Method(learner.method))
     guard = GuardConfig(member(GuardLevel, "guard", config.guard), config.guard_margin)
+    if guard.margin != 0.0 and guard.level is not GuardLevel.ADVANTAGE:
+        raise ConfigError(f"guard_margin={guard.margin:g} changes nothing with guard={guard.level}; leave it out")
     learned = learn(aim, learner, seed=config.seed, device=config.device, folds=config.folds, guard=guard)
     shifts = predicted_shifts(buffer, arrays, learner_weights(arrays, learned))
     manifest = Manifest(

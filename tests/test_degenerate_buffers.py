@@ -44,7 +44,7 @@ from experiments.method_config import (
 )
 from experiments.printing import print_training
 from experiments.training import train
-from harness_mdp.errors import UnusableBuffer
+from harness_mdp.errors import ConfigError, UnusableBuffer
 from harness_mdp.mdp import DecisionBatch
 from harness_mdp.settings.tabular import Tabular, TabularSample, sample_buffer, tabular_mdp
 from tests.commands import command
@@ -280,6 +280,7 @@ def test_training_prints_the_sentence_and_keeps_it_in_the_manifest(stored, tmp_p
     print_training(config, training)
     printed = " ".join(capsys.readouterr().out.split())
     assert said in printed
+    assert ("slack unknown" in printed) == (name == "single")
     assert "nan" not in printed.lower()
     assert any(said in remark for remark in training.manifest.metrics["remarks"])
 
@@ -288,6 +289,13 @@ def test_training_prints_the_sentence_and_keeps_it_in_the_manifest(stored, tmp_p
 def test_training_by_value_on_zero_slack_saves_nothing(stored, tmp_path, method):
     with pytest.raises(UnusableBuffer, match=f"slack is 0.*{method.value} would choose by noise"):
         train(configured(stored["zero_slack"], tmp_path / "out", method))
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_margin_without_the_guard_that_asks_for_it_is_refused(stored, tmp_path):
+    config = replace(configured(stored["one_good"], tmp_path / "out", Method.BC), guard_margin=0.3)
+    with pytest.raises(ConfigError, match=r"guard_margin=0\.3 changes nothing with guard=none; leave it out"):
+        train(config)
     assert not (tmp_path / "out").exists()
 
 

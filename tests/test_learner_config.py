@@ -41,12 +41,29 @@ def test_changes_reach_the_learner_and_what_is_inside_it():
         ("aw_linear linear.method=plan", r"method\.linear\.method is 'plan'; expected linear_q or a_learning"),
         ("aw_planned plan.method=one_step", r"method\.plan\.method is 'one_step'; expected plan"),
         ("a_learning backup=never", r"method\.backup is 'never'; expected one of best, behaviour"),
+        (
+            "aw linear.ridge=3",
+            r"method\.linear was given and changes nothing for aw, with method\.advantage=trajectory",
+        ),
+        ("aw_linear plan.z=1", r"method\.plan was given and changes nothing for aw_linear"),
+        ("aw_step baseline=leave_one_out", r"method\.baseline was given and changes nothing for aw_step"),
+        ("bc plan.z=1", r"method\.plan was given and changes nothing for bc, without advantages; leave it out"),
+        ("bcq alpha=2", r"method\.alpha was given and changes nothing for bcq, which has none"),
+        ("nfq threshold=0.1", r"method\.threshold was given and changes nothing for nfq"),
         ("aw prior=flat", r"method\.prior is 'flat'; expected one of behaviour, uniform"),
     ],
 )
 def test_what_cannot_be_is_refused_by_its_key(text, message):
     with pytest.raises(ConfigError, match=message):
         variant(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["aw linear.ridge=3 advantage=linear", "aw_linear plan.z=1 advantage=planned", "cql alpha=2", "bcq threshold=0.1"],
+)
+def test_what_changes_the_learner_is_taken(text):
+    assert variant(text) != preset(variant(text).method)
 
 
 @pytest.fixture(scope="module")
