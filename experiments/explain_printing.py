@@ -9,6 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from harness_mdp.features import FEATURE_UNITS
+
 if TYPE_CHECKING:  # scikit-learn, pandas and the buffer are loaded by the command that needs them
     import pandas as pd
 
@@ -30,6 +32,7 @@ def print_explanations(config: ExplainConfig, result: Explanations) -> None:
     rows = [
         ("buffer", f"{config.buffer} (version {arrays.version}), {result.setting}, split {config.split}{simulated}"),
         ("states", f"{arrays.n_steps:,} of {arrays.n_episodes:,} episodes, {len(arrays.task_hashes)} tasks"),
+        ("features", FEATURE_UNITS),
         *(("note", remark) for remark in result.remarks),
     ]
     for name, what in rows:

@@ -144,8 +144,8 @@ def _controller(name: str, setting: Setting, arrays: TrainingArrays, batch: Deci
     if missing := int((who < 0).sum()):
         raise ConfigError(
             f"{name} learned from {missing} of the {len(who)} tasks of these episodes, and has no task-fold "
-            "controllers for them: it would be scored on what it learned from. Train it again with this version, "
-            "which saves them"
+            "controllers for them: it would be scored on what it learned from. Train it again with folds=5, which "
+            "saves them, or collect episodes of other tasks"
         )
     step_of = who[arrays.task[arrays.episode]]
     probs = np.zeros(arrays.propensities.shape)

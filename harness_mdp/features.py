@@ -15,7 +15,7 @@ import numpy.typing as npt
 from harness_mdp.hashing import digest
 from harness_mdp.mdp import ACTIONS, Action, State
 
-__all__ = ["CLOCKS", "HAS_ARTIFACT", "N_FLAGS", "STEPS_LEFT", "FeatureSchema", "features"]
+__all__ = ["CLOCKS", "FEATURE_UNITS", "HAS_ARTIFACT", "N_FLAGS", "STEPS_LEFT", "FeatureSchema", "features"]
 
 N_FLAGS = 4
 """Setting-specific structural flags, each 0 or 1."""
@@ -56,6 +56,12 @@ CLOCKS = tuple(_COMMON.index(name) for name in ("steps_used", "steps_left", "tok
 _LENGTH_SCALE = math.log1p(4000.0)
 _EVIDENCE_SCALE = math.log1p(20.0)
 _PROBLEM_SCALE = 5.0
+
+FEATURE_UNITS = (
+    f"counts are shares of the horizon (open_problems: of {_PROBLEM_SCALE:g}), length and evidence logarithms, "
+    "tokens and cost shares of their budgets: about 0 to 1 each"
+)
+"""What a person has to know to read a number of a tree."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -221,6 +221,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_command_shows_tree_fidelity_and_differences_and_that_they_are_simulated(place: Path) -> None:
     out, _ = command("harness_mdp.explain", f"buffer={place}/buffer", f"policy={place}/plan", "rows=1")
+    assert "counts are shares of the horizon (open_problems: of 5)" in out
     for word in (
         f"== {place}/plan",
         "Fidelity: a tree of this size agrees",
