@@ -73,39 +73,48 @@ class Uniform:
 class Epsilon:
     """A policy π with exploration, `R_s = R ∩ m(s)` and `ε_s = ε·1[R_s ≠ ∅]`.
 
-    μ(a|s) = (1 - ε_s)·π(a|s) + ε_s·1[a ∈ R_s] / |R_s|
+    μ(a|s) = (1 - ε_s)·π_ρ(a|s) + ε_s·1[a ∈ R_s] / |R_s|
+
+    π_ρ is π, but for the share ρ of its submissions that a check replaces where one is legal: an episode that is over
+    cannot show what another check would have found, and few scripts check what a check found clean.
 
     Args:
         inner: π.
         epsilon: ε in [0, 1]. The paper collects with base and 0.25.
         explore: R.
+        recheck: ρ in [0, 1].
 
     Raises:
-        ConfigError: ε is not in [0, 1], or R is unknown.
+        ConfigError: ε or ρ is not in [0, 1], or R is unknown.
     """
 
     inner: Policy
     epsilon: float
     explore: Explore = Explore.LEGAL_NO_SUBMIT
     name: str = "epsilon"
+    recheck: float = 0.0
 
     def __post_init__(self) -> None:
-        _check_epsilon(self.name, self.epsilon)
+        _check_share(self.name, "epsilon", self.epsilon)
+        _check_share(self.name, "recheck", self.recheck)
         object.__setattr__(self, "explore", _explore(self.name, self.explore))
 
     @property
     def fingerprint(self) -> str:
-        """π, ε and R."""
-        return digest(["epsilon", 1, self.inner.fingerprint, float(self.epsilon), self.explore.value], 16)
+        """π, ε, R and ρ."""
+        parts = ["epsilon", 1, self.inner.fingerprint, float(self.epsilon), self.explore.value]
+        return digest([*parts, *_given(self.recheck)], 16)
 
     def probs(self, point: DecisionPoint) -> Probs:
         """(7,)"""
-        inner = self.inner.probs(point)
-        return _mix(inner[None], point.mask[None], self.epsilon, self.explore)[0]
+        return self._explored(self.inner.probs(point)[None], point.mask[None])[0]
 
     def probs_batch(self, batch: DecisionBatch) -> Probs:
         """(n, 7)"""
-        return _mix(self.inner.probs_batch(batch), batch.mask, self.epsilon, self.explore)
+        return self._explored(self.inner.probs_batch(batch), batch.mask)
+
+    def _explored(self, inner: Probs, mask: Mask) -> Probs:
+        return _mix(_rechecked(inner, mask, self.recheck), mask, self.epsilon, self.explore)
 
 
 @dataclass(frozen=True)
@@ -114,25 +123,29 @@ class Portfolio:
 
     μ(a|s) = Σ_j α_j·π_j(a|s) + ε·1[a ∈ R_s] / |R_s|,   Σ_j α_j + ε = 1,   R_s = R ∩ m(s)
 
-    Where R_s is empty, ε goes to the members in proportion to their weights.
+    Where R_s is empty, ε goes to the members in proportion to their weights. A check replaces the share ρ of the
+    members' submissions, as in `Epsilon`.
 
     Args:
         members: (π_j, α_j); no policy twice.
         epsilon: ε in [0, 1).
         explore: R.
+        recheck: ρ in [0, 1].
 
     Raises:
         ConfigError: no member, a repeated one, a weight that is not positive, weights and ε that do not sum
-            to 1, ε outside [0, 1), or R unknown.
+            to 1, ε outside [0, 1), ρ outside [0, 1], or R unknown.
     """
 
     members: Sequence[tuple[Policy, float]]
     epsilon: float = 0.1
     explore: Explore = Explore.LEGAL_NO_SUBMIT
     name: str = "portfolio"
+    recheck: float = 0.0
 
     def __post_init__(self) -> None:
-        _check_epsilon(self.name, self.epsilon)
+        _check_share(self.name, "epsilon", self.epsilon)
+        _check_share(self.name, "recheck", self.recheck)
         object.__setattr__(self, "explore", _explore(self.name, self.explore))
         object.__setattr__(self, "members", tuple(self.members))
         names = [policy.name for policy, _ in self.members]
@@ -158,9 +171,10 @@ class Portfolio:
 
     @property
     def fingerprint(self) -> str:
-        """Members with their weights (in any order), ε and R."""
+        """Members with their weights (in any order), ε, R and ρ."""
         members = sorted([policy.fingerprint, float(weight)] for policy, weight in self.members)
-        return digest(["portfolio", 1, members, float(self.epsilon), self.explore.value], 16)
+        parts = ["portfolio", 1, members, float(self.epsilon), self.explore.value]
+        return digest([*parts, *_given(self.recheck)], 16)
 
     def probs(self, point: DecisionPoint) -> Probs:
         """(7,)"""
@@ -173,7 +187,8 @@ class Portfolio:
         return self._explored(np.sum(parts, axis=0), batch.mask)
 
     def _explored(self, mixed: Probs, mask: Mask) -> Probs:
-        return _mix(mixed / mixed.sum(axis=1, keepdims=True), mask, self.epsilon, self.explore)
+        members = mixed / mixed.sum(axis=1, keepdims=True)
+        return _mix(_rechecked(members, mask, self.recheck), mask, self.epsilon, self.explore)
 
 
 def epsilon_policy(
@@ -217,6 +232,20 @@ def _mix(probs: Probs, mask: Mask, epsilon: float, explore: Explore) -> Probs:
     return mixed
 
 
+def _rechecked(probs: Probs, mask: Mask, share: float) -> Probs:
+    """(n, 7): a check in place of `share` of the submissions in the rows of `probs` (n, 7) where one is legal."""
+    moved = np.where(mask[:, Action.CHECK], share, 0.0) * probs[:, Action.SUBMIT]
+    mixed = probs.copy()
+    mixed[:, Action.SUBMIT] -= moved
+    mixed[:, Action.CHECK] += moved
+    return mixed
+
+
+def _given(recheck: float) -> list[float]:
+    """ρ as part of a fingerprint; nothing where it is 0, as in buffers that were collected before there was a ρ."""
+    return [float(recheck)] if recheck else []
+
+
 def _uniform(mask: Mask) -> Probs:
     legal = mask.sum(axis=1, keepdims=True)
     if not legal.all():
@@ -225,9 +254,9 @@ def _uniform(mask: Mask) -> Probs:
     return uniform
 
 
-def _check_epsilon(name: str, epsilon: float) -> None:
-    if not 0.0 <= epsilon <= 1.0:
-        raise ConfigError(f"{name}: epsilon is {epsilon}; expected a number from 0 to 1")
+def _check_share(name: str, key: str, value: float) -> None:
+    if not 0.0 <= value <= 1.0:
+        raise ConfigError(f"{name}: {key} is {value}; expected a number from 0 to 1")
 
 
 def _explore(name: str, value: str) -> Explore:

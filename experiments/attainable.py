@@ -70,6 +70,8 @@ def attainable_table(config: AttainableConfig) -> str:
         raise ConfigError(f"setting has changes; expected setting={name} alone: experts know the default tasks")
     if min(config.rounds, config.rollouts, config.eval_rollouts) < 1:
         raise ConfigError("rounds, rollouts and eval_rollouts are at least 1")
+    if not 0.0 <= config.recheck <= 1.0:
+        raise ConfigError(f"recheck is {config.recheck}; expected a share from 0 to 1")
     growing = member(Method, "growing", config.growing)
     methods = [member(Method, "methods", name) for name in config.methods]
     values = _Values(config)
@@ -85,10 +87,17 @@ def attainable_table(config: AttainableConfig) -> str:
             values.run(method.value, lambda method=method: learn(arrays, preset(method), seed=config.seed).controller)
     rounds = [f"{growing.value} round {index}" for index in range(1, config.rounds + 1)]
     if any(name not in values.means for name in rounds):
-        for index, controller in growing_batch(
-            setting, config.profile, growing, values.root, config.rounds, config.rollouts, config.seed
+        for grown in growing_batch(
+            setting,
+            config.profile,
+            growing,
+            values.root,
+            config.rounds,
+            config.rollouts,
+            config.seed,
+            recheck=config.recheck,
         ):
-            values.run(rounds[index - 1], lambda controller=controller: controller)
+            values.run(rounds[grown.index - 1], lambda grown=grown: grown.learned.controller)
     shown = [*SCRIPTS, "expert", *(method.value for method in methods), *rounds]
     return _table(config, {name: values.means[name] for name in shown}, rounds)
 
@@ -104,6 +113,7 @@ class _Values:
             "profile": config.profile,
             "seed": config.seed,
             "rollouts": config.rollouts,
+            "recheck": config.recheck,
             "eval_rollouts": config.eval_rollouts,
             "version": self.world.tasks.setting.version,
         }

@@ -28,6 +28,8 @@ class AttainableConfig:
     """Learner of the long growing batch."""
     rounds: int = 6
     """Rounds of it."""
+    recheck: float = 0.2
+    """Share of submissions that a check replaces in all rounds but the first."""
     rollouts: int = 20
     """Episodes per training task and round; the learners of the table have the first round's."""
     methods: list[str] = field(

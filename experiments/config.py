@@ -142,6 +142,8 @@ class EpsilonPolicyConfig(PolicyConfig):
     """Chance of exploring, in [0, 1]."""
     explore: str = "legal_no_submit"
     """R: `legal` or `legal_no_submit`."""
+    recheck: float = 0.0
+    """Share of submissions that a check replaces, in [0, 1]: without it no episode shows what one more check finds."""
 
 
 @dataclass
@@ -156,6 +158,8 @@ class PortfolioPolicyConfig(PolicyConfig):
     """Chance of exploring."""
     explore: str = "legal_no_submit"
     """R: `legal` or `legal_no_submit`."""
+    recheck: float = 0.0
+    """Share of submissions that a check replaces, in [0, 1]: without it no episode shows what one more check finds."""
 
 
 @dataclass

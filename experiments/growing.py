@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from buffers import ReplayBuffer, TrainingArrays
 from controllers.config import DecisionRule, Method
-from controllers.kinds import Controller
-from controllers.learners import learn
+from controllers.learners import Learned, learn
 from controllers.manifest import Manifest
 from controllers.presets import preset
 from controllers.saved import save_controller
@@ -16,12 +16,25 @@ from experiments.collection import collect
 from experiments.config import CollectConfig, PolicyConfig, PortfolioPolicyConfig, SettingConfig, SimulatedConfig
 from harness_mdp.settings.protocol import Setting
 
-__all__ = ["ROUND_WEIGHTS", "collect_simulated", "growing_batch"]
+__all__ = ["ROUND_WEIGHTS", "Round", "collect_simulated", "growing_batch"]
 
-ROUND_WEIGHTS = {"base": 0.15, "check_revise": 0.15, "tool_first": 0.1, "more_evidence": 0.1}
-"""α of the scripts in later rounds; the last controller has 0.4, and 0.1 is uniform over legal actions but submit."""
-_CONTROLLER = 0.4
+ROUND_WEIGHTS = {"base": 0.15, "check_revise": 0.15, "tool_first": 0.15, "more_evidence": 0.15}
+"""α of the scripts in later rounds; the last controller has 0.3, and 0.1 is uniform over legal actions but submit. None
+is so rare beside the others that `controllers.a_learning` would not hold for proposed what it alone would do."""
+_CONTROLLER = 0.3
 _EXPLORE = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """A round of growing batch."""
+
+    index: int
+    """1 for the first."""
+    arrays: TrainingArrays
+    """All data so far."""
+    learned: Learned
+    """What was learned from them."""
 
 
 def collect_simulated(setting: str, profile: str, policy: PolicyConfig, where: Path, rollouts: int, seed: int) -> None:
@@ -40,9 +53,18 @@ def collect_simulated(setting: str, profile: str, policy: PolicyConfig, where: P
 
 
 def growing_batch(
-    setting: Setting, profile: str, method: Method, root: Path, rounds: int, rollouts: int, seed: int
-) -> Iterator[tuple[int, Controller]]:
-    """Rounds 1, 2, ... and what was learned after each; simulated.
+    setting: Setting,
+    profile: str,
+    method: Method,
+    root: Path,
+    rounds: int,
+    rollouts: int,
+    seed: int,
+    *,
+    recheck: float = 0.0,
+    folds: int = 0,
+) -> Iterator[Round]:
+    """Rounds 1, 2, ...; simulated.
 
     The first collects with the portfolio, each further one with the scripts and the controller of the round before.
 
@@ -54,19 +76,22 @@ def growing_batch(
         rounds: how many.
         rollouts: episodes per training task and round.
         seed: of the first collection and of training; later collections have their own.
+        recheck: share of submissions that a check replaces in all rounds but the first; buffers are apart by it.
+        folds: of the training tasks, for controllers that have not seen the tasks they are run on. What collects has.
     """
-    buffer = root / f"grown-{rollouts}"
+    buffer = root / (f"grown-{rollouts}-recheck-{recheck:g}" if recheck else f"grown-{rollouts}")
     policy = PortfolioPolicyConfig()
     seeds: list[int] = []
     for index in range(1, rounds + 1):
         seeds.append(seed if index == 1 else 1000 * index + seed)
         collect_simulated(setting.name, profile, policy, buffer, rollouts, seeds[-1])
         arrays = ReplayBuffer(buffer).tensors(setting.name, seed=seeds)  # an earlier call may have gone further
-        controller = learn(arrays, preset(method), seed=seed).controller
-        yield index, controller
-        where = root / f"{method.value}-round-{index}"
-        save_controller(where, controller, _manifest(setting, method, arrays, buffer, seed))
-        policy = PortfolioPolicyConfig(weights={str(where): _CONTROLLER, **ROUND_WEIGHTS}, epsilon=_EXPLORE)
+        learned = learn(arrays, preset(method), seed=seed, folds=folds)
+        yield Round(index, arrays, learned)
+        where = buffer.with_name(f"{buffer.name}-{method.value}-round-{index}")
+        save_controller(where, learned.controller, _manifest(setting, method, arrays, buffer, seed))
+        weights = {str(where): _CONTROLLER, **ROUND_WEIGHTS}
+        policy = PortfolioPolicyConfig(weights=weights, epsilon=_EXPLORE, recheck=recheck)
 
 
 def _manifest(setting: Setting, method: Method, arrays: TrainingArrays, buffer: Path, seed: int) -> Manifest:

@@ -28,6 +28,8 @@ Config = TypeVar("Config")
 
 OPEN_KEYS = ("executor.prices", "executor.extra", "policy.weights")
 """Mappings with keys of the user's own. Hydra wants `++` before them, which nobody should have to know."""
+_EXPLORATION = ("policy.epsilon", "policy.explore", "policy.recheck")
+"""Keys that a controller by itself does not have."""
 
 
 def run_command(
@@ -73,7 +75,7 @@ def _with_controller(words: list[str]) -> list[str]:
 
     A group's options are files of ours; that a folder has to be wrapped in one of them nobody should have to know.
     """
-    explores = any(word.partition("=")[0] in ("policy.epsilon", "policy.explore") for word in words)
+    explores = any(word.partition("=")[0] in _EXPLORATION for word in words)
     kind, key = ("epsilon", "inner") if explores else ("controller", "path")
     found: list[str] = []
     for word in words:

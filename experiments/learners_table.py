@@ -18,13 +18,14 @@ import numpy.typing as npt
 from buffers import ReplayBuffer, TrainingArrays
 from controllers.config import LearnerConfig, Method
 from controllers.guard import GuardConfig
-from controllers.learners import FoldController, Learned, learn
+from controllers.learners import Learned, learn
 from experiments.attainable import SCRIPTS, paired_gain, share
 from experiments.experts import expert
 from experiments.growing import collect_simulated, growing_batch
 from experiments.known_means import KnownMeans
 from experiments.learners_table_config import LearnersTableConfig
 from experiments.markdown import expect_place, replace_between, table
+from experiments.members import member
 from experiments.method_config import AnyMethodConfig, learner_config, method_config
 from experiments.paper_table import behaviour
 from experiments.policies import named_policy
@@ -59,9 +60,6 @@ def run_cell(config: LearnersTableConfig, world: SimulatedWorld, behaviour_name:
     known = _known(root, "values", config, world)
     slow = config.slow if seed - config.first_seed >= config.slow_seeds else ()
     learners = [name for name in config.methods if name not in slow] + [f"{name}+guard" for name in config.guarded]
-    rounds: dict[str, int] = {}
-    if config.growing is not None and behaviour_name == "portfolio" and config.on == "eval":
-        rounds = {f"{config.growing} round {index}": index for index in (2, 3)}
     if missing := [name for name in learners if name not in known]:
         buffer = root / f"collected-{config.rollouts}"
         collect_simulated(setting, config.profile, behaviour(behaviour_name), buffer, config.rollouts, seed)
@@ -71,25 +69,36 @@ def run_cell(config: LearnersTableConfig, world: SimulatedWorld, behaviour_name:
             began = time.perf_counter()
             learned = _learn(name, arrays, seed, folds=FOLDS if config.on == "train" else 0)
             trained = time.perf_counter()
-            if config.on == "train":
-                known.add(name, _held_out_means(world, arrays, learned.folds, config, seed))
-            else:
-                known.add(name, _task_means(world, learned.controller, config, seed))
+            known.add(name, _learned_means(world, arrays, learned, config, seed))
             print(  # noqa: T201
                 f"{setting} {behaviour_name} {seed} {name}: {known[name].mean():.3f} (simulated; "
                 f"trained in {trained - began:.0f} s, run in {time.perf_counter() - trained:.0f} s)",
                 flush=True,
             )
-    if config.growing is not None and any(name not in known for name in rounds):
-        method = Method(config.growing)
-        for index, controller in growing_batch(
-            world.tasks.setting, config.profile, method, root, 3, config.rollouts, seed
-        ):
-            name = f"{config.growing} round {index}"
-            if name in rounds and name not in known:
-                known.add(name, _task_means(world, controller, config, seed))
-                print(f"{setting} {seed} {name}: {known[name].mean():.3f} (simulated)", flush=True)  # noqa: T201
-    return Cell({name: known[name] for name in [*learners, *rounds]}, known.buffer_mean)
+    grown: list[str] = []
+    if config.growing is not None and behaviour_name == "portfolio":
+        for recheck in config.rechecks:
+            grown += _grow(config, world, root, seed, recheck, known)
+    return Cell({name: known[name] for name in [*learners, *grown]}, known.buffer_mean)
+
+
+def _grow(
+    config: LearnersTableConfig, world: SimulatedWorld, root: Path, seed: int, recheck: float, known: KnownMeans
+) -> list[str]:
+    """Names of two further rounds of growing batch, whose task means are known then."""
+    method = Method(str(config.growing))
+    more = f", recheck {recheck:g}" if recheck else ""
+    names = {index: f"{method.value} round {index}{more}" for index in (2, 3)}
+    if all(name in known for name in names.values()):
+        return list(names.values())
+    folds = FOLDS if config.on == "train" else 0
+    for grown in growing_batch(
+        world.tasks.setting, config.profile, method, root, 3, config.rollouts, seed, recheck=recheck, folds=folds
+    ):
+        if (name := names.get(grown.index)) is not None and name not in known:
+            known.add(name, _learned_means(world, grown.arrays, grown.learned, config, seed))
+            print(f"{root.parent.name} {seed} {name}: {known[name].mean():.3f} (simulated)", flush=True)  # noqa: T201
+    return list(names.values())
 
 
 def _learn(name: str, arrays: TrainingArrays, seed: int, folds: int) -> Learned:
@@ -120,18 +129,16 @@ def _task_means(world: SimulatedWorld, policy: Policy, config: LearnersTableConf
     return found.returns.mean(axis=1)
 
 
-def _held_out_means(
-    world: SimulatedWorld,
-    arrays: TrainingArrays,
-    folds: Sequence[FoldController],
-    config: LearnersTableConfig,
-    seed: int,
+def _learned_means(
+    world: SimulatedWorld, arrays: TrainingArrays, learned: Learned, config: LearnersTableConfig, seed: int
 ) -> Floats:
-    """(n_tasks,) on the training tasks, each run with the controller that did not learn from it."""
+    """(n_tasks,) on evaluation tasks; or on training tasks, each run with the controller that has not seen it."""
+    if config.on == "eval":
+        return _task_means(world, learned.controller, config, seed)
     tasks = world.tasks.select("train")
     place = {task.hash: index for index, task in enumerate(tasks)}
     means = np.full(len(tasks), np.nan)
-    for fold in folds:
+    for fold in learned.folds:
         held = sorted(place[arrays.task_hashes[task]] for task in np.unique(arrays.task[fold.held_out]))
         found = world.returns(
             fold.controller,
@@ -170,12 +177,16 @@ def learners_tables(config: LearnersTableConfig) -> str:
     """Run what is missing of every cell and write the tables as Markdown.
 
     Raises:
-        ConfigError: a value of `on` or `behaviours` that is none, or a learner that is none.
+        ConfigError: a value of `on`, `behaviours` or `rechecks` that is none, or a learner that is none.
     """
     if config.on not in ("eval", "train"):
         raise ConfigError(f"on is {config.on!r}; expected eval or train")
     if min(config.seeds, config.rollouts, config.eval_rollouts) < 1 or not config.methods:
         raise ConfigError("seeds, rollouts and eval_rollouts are at least 1, and methods holds at least one")
+    if not all(0.0 <= each <= 1.0 for each in config.rechecks):
+        raise ConfigError(f"rechecks is {config.rechecks}; expected shares from 0 to 1")
+    if config.growing is not None:
+        member(Method, "growing", config.growing)
     for name in (*config.methods, *config.guarded):
         variant(name)
     for name in config.behaviours:

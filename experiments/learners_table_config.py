@@ -53,6 +53,8 @@ class LearnersTableConfig:
     """Learners that are also run under the guard `advantage`."""
     growing: str | None = "aw_linear"
     """Learner of the two rounds of growing batch; null leaves them out."""
+    rechecks: list[float] = field(default_factory=lambda: [0.0, 0.2])
+    """Growing batches by the share of submissions that a check replaces in later rounds."""
     profile: str = "medium"
     rollouts: int = 20
     """Episodes per training task."""

@@ -14,6 +14,7 @@ from experiments.config import EpsilonPolicyConfig, PolicyConfig, PortfolioPolic
 __all__ = ["Mixture", "candidate_mixtures"]
 
 _EPSILON = 0.1
+_RECHECK = 0.2
 _SHIFT = 0.4
 """Share of the portfolio that one policy is given more."""
 _BASE_SHARE = 0.25
@@ -43,6 +44,7 @@ def candidate_mixtures(proposers: Sequence[str], controllers: Sequence[str]) -> 
         equal = {"base": _BASE_SHARE} | {name: (1.0 - _BASE_SHARE) / len(others) for name in others}
         found.append(Mixture("portfolio of equal parts", _weighted(equal, _EPSILON)))
     found += [Mixture(f"portfolio, ε = {epsilon:g}", _weighted(portfolio, epsilon)) for epsilon in (0.2, 0.3)]
+    found.append(Mixture(f"portfolio, recheck = {_RECHECK:g}", _weighted(portfolio, _EPSILON, _RECHECK)))
     found.append(Mixture("check_revise, ε = 0.25", EpsilonPolicyConfig(inner="check_revise", epsilon=0.25)))
     found += [
         Mixture(f"{name}, ε = {_EPSILON:g}", EpsilonPolicyConfig(inner=name, epsilon=_EPSILON)) for name in controllers
@@ -57,7 +59,7 @@ def _more(weights: Mapping[str, float], name: str) -> dict[str, float]:
     return shifted
 
 
-def _weighted(weights: Mapping[str, float], epsilon: float) -> PortfolioPolicyConfig:
+def _weighted(weights: Mapping[str, float], epsilon: float, recheck: float = 0.0) -> PortfolioPolicyConfig:
     """`weights` in proportion, in hundredths that sum to exactly 1 - ε: what a person would write."""
     total, room = sum(weights.values()), round(100 * (1.0 - epsilon))
     exact = {name: weight / total * room for name, weight in weights.items()}
@@ -68,4 +70,5 @@ def _weighted(weights: Mapping[str, float], epsilon: float) -> PortfolioPolicyCo
         name = by_remainder[step % len(by_remainder)] if rest > 0 else max(parts, key=lambda each: (parts[each], each))
         parts[name] += 1 if rest > 0 else -1
         step += 1
-    return PortfolioPolicyConfig(weights={name: part / 100 for name, part in parts.items()}, epsilon=epsilon)
+    shares = {name: part / 100 for name, part in parts.items()}
+    return PortfolioPolicyConfig(weights=shares, epsilon=epsilon, recheck=recheck)

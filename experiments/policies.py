@@ -64,11 +64,12 @@ def make_policy(config: PolicyConfig, setting: Setting) -> Policy:
             return named_policy(config.name, setting)
         case EpsilonPolicyConfig():
             explore = member(Explore, "policy.explore", config.explore)
-            return Epsilon(named_policy(config.inner, setting), config.epsilon, explore)
+            return Epsilon(named_policy(config.inner, setting), config.epsilon, explore, recheck=config.recheck)
         case PortfolioPolicyConfig():
             weights = config.weights or PORTFOLIO_WEIGHTS
             members = [(named_policy(name, setting), weight) for name, weight in weights.items()]
-            return Portfolio(members, config.epsilon, member(Explore, "policy.explore", config.explore))
+            explore = member(Explore, "policy.explore", config.explore)
+            return Portfolio(members, config.epsilon, explore, recheck=config.recheck)
         case ControllerPolicyConfig():
             controller = load_controller(Path(config.path), setting)
             if config.decision is None:

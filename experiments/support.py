@@ -196,9 +196,9 @@ def _mixed(config: PolicyConfig, asked: Mapping[str, Policy]) -> Policy:
     match config:
         case PortfolioPolicyConfig():
             members = [(asked[name], weight) for name, weight in config.weights.items()]
-            return Portfolio(members, config.epsilon, Explore(config.explore))
+            return Portfolio(members, config.epsilon, Explore(config.explore), recheck=config.recheck)
         case EpsilonPolicyConfig():
-            return Epsilon(asked[config.inner], config.epsilon, Explore(config.explore))
+            return Epsilon(asked[config.inner], config.epsilon, Explore(config.explore), recheck=config.recheck)
         case _:
             raise TypeError(f"no mixture of kind {config.kind!r}")
 

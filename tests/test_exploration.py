@@ -77,6 +77,8 @@ POLICIES = [
     Epsilon(script("check_revise"), 0.0),
     portfolio(),
     portfolio(0.05, Explore.LEGAL),
+    Epsilon(script("base"), 0.1, recheck=0.3),
+    replace(portfolio(), recheck=0.25),
 ]
 IDS = [f"{policy.name}-{index}" for index, policy in enumerate(POLICIES)]
 
@@ -147,6 +149,20 @@ def test_portfolio_mixes_scripts_by_their_weights():
     np.testing.assert_allclose(portfolio().probs(drafted), expected, atol=1e-15)
 
 
+def test_a_check_replaces_the_stated_share_of_submissions_where_one_is_legal():
+    drafted = points()[3]  # base and more_evidence submit, check_revise checks, tool_first calls the tool
+    expected = np.full(7, 0.1 / 6)
+    expected[Action.SUBMIT] = 0.75 * 0.55
+    expected[Action.CHECK] += 0.25 + 0.25 * 0.55
+    expected[Action.CALL_TOOL] += 0.1
+    np.testing.assert_allclose(replace(portfolio(), recheck=0.25).probs(drafted), expected, atol=1e-15)
+    alone = Epsilon(script("base"), 0.0, recheck=1.0)
+    np.testing.assert_array_equal(np.flatnonzero(alone.probs(drafted)), [Action.CHECK])
+    checked_out = replace(drafted, mask=np.where(np.arange(7) == Action.CHECK, False, drafted.mask))
+    np.testing.assert_array_equal(np.flatnonzero(alone.probs(checked_out)), [Action.SUBMIT])
+    np.testing.assert_array_equal(drafted.mask, points()[3].mask)  # nothing is written into what was asked
+
+
 def test_no_legal_action_is_an_error():
     nothing = replace(points()[0], mask=np.zeros(7, dtype=bool))
     with pytest.raises(ValueError, match="no action is legal"):
@@ -167,8 +183,13 @@ def test_fingerprints_change_with_whatever_changes_decisions_and_with_nothing_el
         Portfolio([(base, 0.3), (other, 0.6)], 0.1),
         Portfolio([(base, 0.6), (other, 0.3)], 0.1, Explore.LEGAL),
         Portfolio([(base, 0.6), (other, 0.2)], 0.2),
+        Epsilon(base, 0.25, recheck=0.2),
+        Portfolio([(base, 0.6), (other, 0.2)], 0.2, recheck=0.2),
+        Portfolio([(base, 0.6), (other, 0.2)], 0.2, recheck=0.3),
     ]
     assert len({policy.fingerprint for policy in varied}) == len(varied)
+    before_recheck = "d048ab5f5bf8458e"  # of buffers that were collected before that key
+    assert Portfolio([(base, 0.6), (other, 0.3)], 0.1).fingerprint == before_recheck
     assert Epsilon(script("base"), 0.25, name="again").fingerprint == Epsilon(base, 0.25).fingerprint
     assert Portfolio([(other, 0.3), (base, 0.6)]).fingerprint == Portfolio([(base, 0.6), (other, 0.3)]).fingerprint
 
@@ -179,6 +200,8 @@ def test_fingerprints_change_with_whatever_changes_decisions_and_with_nothing_el
         (lambda: Epsilon(script("base"), 1.5), "epsilon is 1.5; expected a number from 0 to 1"),
         (lambda: Epsilon(script("base"), float("nan")), "epsilon is nan"),
         (lambda: Epsilon(script("base"), 0.1, "everything"), "legal_no_submit or legal"),  # type: ignore[arg-type]
+        (lambda: Epsilon(script("base"), 0.1, recheck=1.1), "recheck is 1.1; expected a number from 0 to 1"),
+        (lambda: Portfolio([(script("base"), 0.9)], 0.1, recheck=-0.1), "recheck is -0.1"),
         (lambda: Portfolio([(script("base"), 0.5)], 0.1), "sum to 0.6; expected 1"),
         (lambda: Portfolio([(script("base"), 1.1), (script("check_revise"), -0.2)], 0.1), "above 0"),
         (lambda: Portfolio([(script("base"), 0.5), (script("base"), 0.4)], 0.1), "each named once"),

@@ -16,6 +16,7 @@ from experiments.paths import Recorder
 from experiments.policies import named_policy
 from experiments.value import SimulatedWorld
 from harness_mdp.errors import ConfigError
+from harness_mdp.mdp import Action
 from tests.commands import command
 
 
@@ -52,11 +53,31 @@ def test_known_paths_give_what_running_gives_and_are_not_run(monkeypatch):
 def test_growing_batch_learns_from_all_rounds_so_far(tmp_path):
     setting = SimulatedWorld("planning").tasks.setting
     found = list(growing_batch(setting, "medium", Method.AW_LINEAR, tmp_path, rounds=2, rollouts=2, seed=0))
-    assert [index for index, _ in found] == [1, 2]
-    assert found[0][1].fingerprint != found[1][1].fingerprint
+    assert [each.index for each in found] == [1, 2]
+    assert found[0].learned.controller.fingerprint != found[1].learned.controller.fingerprint
+    assert [len(each.arrays.returns) for each in found] == [80 * 2, 2 * 80 * 2]
     again = list(growing_batch(setting, "medium", Method.AW_LINEAR, tmp_path, rounds=2, rollouts=2, seed=0))
-    assert [each.fingerprint for _, each in again] == [each.fingerprint for _, each in found]
+    prints = [[each.learned.controller.fingerprint for each in batch] for batch in (found, again)]
+    assert prints[0] == prints[1]
     assert len(ReplayBuffer(tmp_path / "grown-2").tensors("planning").returns) == 2 * 80 * 2
+
+
+def test_later_rounds_check_where_others_submit_and_leave_the_other_batch_alone(tmp_path):
+    setting = SimulatedWorld("planning").tasks.setting
+    plain, checked = (
+        list(
+            growing_batch(setting, "medium", Method.AW_LINEAR, tmp_path, 2, rollouts=2, seed=0, recheck=share, folds=2)
+        )
+        for share in (0.0, 0.5)
+    )
+    assert plain[0].learned.controller.fingerprint == checked[0].learned.controller.fingerprint
+    checks = [np.bincount(each.arrays.action, minlength=7)[Action.CHECK] for each in (plain[1], checked[1])]
+    assert checks[1] > 1.2 * checks[0]
+    assert [len(each.learned.folds) for each in checked] == [2, 2]
+    assert sorted(each.name for each in tmp_path.iterdir() if "-round-" not in each.name) == [
+        "grown-2",
+        "grown-2-recheck-0.5",
+    ]
 
 
 def test_a_share_of_next_to_nothing_is_undefined():
@@ -90,6 +111,7 @@ def test_attainable_does_its_work_once_and_names_the_best(tmp_path, capsys):
         ({"setting": SettingConfig("planning", tasks=50)}, "expected setting=planning alone"),
         ({"rounds": 0}, "rounds, rollouts and eval_rollouts are at least 1"),
         ({"growing": "nope"}, "nope"),
+        ({"recheck": 2.0}, "recheck is 2.0; expected a share from 0 to 1"),
     ],
 )
 def test_attainable_refuses_what_cannot_be(tmp_path, change, message):

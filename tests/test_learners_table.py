@@ -82,6 +82,30 @@ def test_on_training_tasks_every_task_is_run_with_a_controller_that_did_not_lear
     assert set[str]().union(*held) == set(arrays.task_ids)
 
 
+def test_growing_batches_have_rows_by_what_they_recheck_also_on_training_tasks(tmp_path, monkeypatch):
+    config = replace(
+        small(tmp_path),
+        behaviours=["portfolio"],
+        methods=["bc"],
+        guarded=[],
+        growing="a_learning",
+        rechecks=[0.0, 0.3],
+        on="train",
+        eval_rollouts=1,
+    )
+    found = learners_tables(config)
+    rounds = [f"a_learning round {index}{more}" for more in ("", ", recheck 0.3") for index in (2, 3)]
+    assert [row.split(" | ")[0][2:] for row in found.splitlines() if " round " in row] == rounds
+    means = json.loads((tmp_path / "planning" / "portfolio-0" / "train-values.json").read_text())["means"]
+    assert [len(means[name]) for name in rounds] == [80] * 4
+    monkeypatch.setattr(learners_table, "growing_batch", None)
+    assert learners_tables(config) == found
+    with pytest.raises(ConfigError, match=r"rechecks is \[1\.5\]; expected shares from 0 to 1"):
+        learners_tables(replace(config, rechecks=[1.5]))
+    with pytest.raises(ConfigError, match="growing is 'nope'; expected one of aw"):
+        learners_tables(replace(config, growing="nope"))
+
+
 def test_an_unknown_behaviour_is_refused_by_name(tmp_path):
     with pytest.raises(ConfigError, match=r"'odd'; expected paper, portfolio or even"):
         learners_tables(replace(small(tmp_path), behaviours=["odd"]))
