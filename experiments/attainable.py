@@ -96,6 +96,7 @@ def attainable_table(config: AttainableConfig) -> str:
             config.rollouts,
             config.seed,
             recheck=config.recheck,
+            first=buffer,
         ):
             values.run(rounds[grown.index - 1], lambda grown=grown: grown.learned.controller)
     shown = [*SCRIPTS, "expert", *(method.value for method in methods), *rounds]

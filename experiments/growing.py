@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,6 +64,7 @@ def growing_batch(
     *,
     recheck: float = 0.0,
     folds: int = 0,
+    first: Path | None = None,
 ) -> Iterator[Round]:
     """Rounds 1, 2, ...; simulated.
 
@@ -78,8 +80,11 @@ def growing_batch(
         seed: of the first collection and of training; later collections have their own.
         recheck: share of submissions that a check replaces in all rounds but the first; buffers are apart by it.
         folds: of the training tasks, for controllers that have not seen the tasks they are run on. What collects has.
+        first: a buffer of the first round, or of a part of it; it is copied where there is one, and stays as it is.
     """
     buffer = root / (f"grown-{rollouts}-recheck-{recheck:g}" if recheck else f"grown-{rollouts}")
+    if first is not None and first.exists() and not buffer.exists():
+        _copy(first, buffer)
     policy = PortfolioPolicyConfig()
     seeds: list[int] = []
     for index in range(1, rounds + 1):
@@ -92,6 +97,14 @@ def growing_batch(
         save_controller(where, learned.controller, _manifest(setting, method, arrays, buffer, seed))
         weights = {str(where): _CONTROLLER, **ROUND_WEIGHTS}
         policy = PortfolioPolicyConfig(weights=weights, epsilon=_EXPLORE, recheck=recheck)
+
+
+def _copy(first: Path, buffer: Path) -> None:
+    """Whole or not at all."""
+    draft = buffer.with_name(f".{buffer.name}")
+    shutil.rmtree(draft, ignore_errors=True)
+    shutil.copytree(first, draft)
+    draft.rename(buffer)
 
 
 def _manifest(setting: Setting, method: Method, arrays: TrainingArrays, buffer: Path, seed: int) -> Manifest:

@@ -61,7 +61,7 @@ def run_cell(config: LearnersTableConfig, world: SimulatedWorld, behaviour_name:
     slow = config.slow if seed - config.first_seed >= config.slow_seeds else ()
     learners = [name for name in config.methods if name not in slow] + [f"{name}+guard" for name in config.guarded]
     if missing := [name for name in learners if name not in known]:
-        buffer = root / f"collected-{config.rollouts}"
+        buffer = _collected(config, root)
         collect_simulated(setting, config.profile, behaviour(behaviour_name), buffer, config.rollouts, seed)
         arrays = ReplayBuffer(buffer).tensors(setting)
         known.buffer_mean = float(arrays.returns.mean())
@@ -82,6 +82,10 @@ def run_cell(config: LearnersTableConfig, world: SimulatedWorld, behaviour_name:
     return Cell({name: known[name] for name in [*learners, *grown]}, known.buffer_mean)
 
 
+def _collected(config: LearnersTableConfig, root: Path) -> Path:
+    return root / f"collected-{config.rollouts}"
+
+
 def _grow(
     config: LearnersTableConfig, world: SimulatedWorld, root: Path, seed: int, recheck: float, known: KnownMeans
 ) -> list[str]:
@@ -91,9 +95,10 @@ def _grow(
     names = {index: f"{method.value} round {index}{more}" for index in (2, 3)}
     if all(name in known for name in names.values()):
         return list(names.values())
-    folds = FOLDS if config.on == "train" else 0
+    setting, folds = world.tasks.setting, FOLDS if config.on == "train" else 0
+    first = _collected(config, root)
     for grown in growing_batch(
-        world.tasks.setting, config.profile, method, root, 3, config.rollouts, seed, recheck=recheck, folds=folds
+        setting, config.profile, method, root, 3, config.rollouts, seed, recheck=recheck, folds=folds, first=first
     ):
         if (name := names.get(grown.index)) is not None and name not in known:
             known.add(name, _learned_means(world, grown.arrays, grown.learned, config, seed))

@@ -10,8 +10,8 @@ from controllers.config import Method
 from experiments import value
 from experiments.attainable import attainable_table, share
 from experiments.attainable_config import AttainableConfig
-from experiments.config import SettingConfig
-from experiments.growing import growing_batch
+from experiments.config import PortfolioPolicyConfig, SettingConfig
+from experiments.growing import Round, collect_simulated, growing_batch
 from experiments.paths import Recorder
 from experiments.policies import named_policy
 from experiments.value import SimulatedWorld
@@ -60,6 +60,23 @@ def test_growing_batch_learns_from_all_rounds_so_far(tmp_path):
     prints = [[each.learned.controller.fingerprint for each in batch] for batch in (found, again)]
     assert prints[0] == prints[1]
     assert len(ReplayBuffer(tmp_path / "grown-2").tensors("planning").returns) == 2 * 80 * 2
+
+
+def test_a_first_round_that_is_there_is_copied_and_stays_as_it_is(tmp_path, monkeypatch):
+    setting = SimulatedWorld("planning").tasks.setting
+    first, root = tmp_path / "first", tmp_path / "grown"
+    collect_simulated("planning", "medium", PortfolioPolicyConfig(), first, 2, seed=0)
+    root.mkdir()
+    before = ReplayBuffer(first).version
+
+    def one(**given: object) -> Round:
+        return next(growing_batch(setting, "medium", Method.LINEAR_Q, root, 1, rollouts=2, seed=0, **given))
+
+    copied = one(first=first)
+    np.testing.assert_array_equal(copied.arrays.returns, ReplayBuffer(first).tensors("planning").returns)
+    assert ReplayBuffer(root / "grown-2").version == before == ReplayBuffer(first).version
+    own = one(recheck=0.1, first=tmp_path / "nothing").learned.controller
+    assert own.fingerprint == copied.learned.controller.fingerprint
 
 
 def test_later_rounds_check_where_others_submit_and_leave_the_other_batch_alone(tmp_path):
