@@ -58,8 +58,7 @@ def run_cell(config: LearnersTableConfig, world: SimulatedWorld, behaviour_name:
     setting = world.tasks.setting.name
     root = Path(config.root) / setting / f"{behaviour_name}-{seed}"
     known = _known(root, "values", config, world)
-    slow = config.slow if seed - config.first_seed >= config.slow_seeds else ()
-    learners = [name for name in config.methods if name not in slow] + [f"{name}+guard" for name in config.guarded]
+    learners = [*config.methods, *(f"{name}+guard" for name in config.guarded)]
     if missing := [name for name in learners if name not in known]:
         buffer = _collected(config, root)
         collect_simulated(setting, config.profile, behaviour(behaviour_name), buffer, config.rollouts, seed)
@@ -223,12 +222,10 @@ def _table(cells: Mapping[str, Sequence[Cell]], references: Mapping[str, Sequenc
             if name in SCRIPTS or name == "expert":
                 found = [reference[name] for reference in references[setting]]
             else:
-                found = [cell.means[name] for cell in own if name in cell.means]
-            means = np.mean(found, axis=0)
-            paired = np.mean([own - other for own, other in zip(found, base, strict=False)], axis=0)
-            value = float(np.mean(base)) + float(paired.mean())
-            part = share(value, float(np.mean(base)), best[setting])
-            text = f"{means.mean():.3f} ({paired_gain(paired)})"
+                found = [cell.means[name] for cell in own]
+            means, base_means = np.mean(found, axis=0), np.mean(base, axis=0)
+            part = share(float(means.mean()), float(base_means.mean()), best[setting])
+            text = f"{means.mean():.3f} ({paired_gain(means - base_means)})"
             line.append(text + ("" if part is None else f", {part:.2f}"))
             shares += [] if part is None else [part]
         rows.append([*line, f"{np.median(shares):.2f}" if shares else "undefined"])

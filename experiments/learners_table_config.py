@@ -44,11 +44,6 @@ class LearnersTableConfig:
         ]
     )
     """Learners, each with changes to its preset if any: `"aw_linear prior=behaviour linear.relative=0"`."""
-    slow: list[str] = field(
-        default_factory=lambda: ["one_step", "fitted_q", "cql", "bcq", "sac", "double_dqn", "nfq"],
-    )
-    """Of these only the first `slow_seeds` collections are trained."""
-    slow_seeds: int = 2
     guarded: list[str] = field(default_factory=lambda: ["aw_linear"])
     """Learners that are also run under the guard `advantage`."""
     growing: str | None = "aw_linear"
