@@ -225,7 +225,11 @@ class LinearQConfig(ConfigurationJson):
         object.__setattr__(self, "method", Method(self.method))
         object.__setattr__(self, "backup", _member(Backup, "backup", self.backup))
         _at_least(self, 1, "min_visits")
-        _finite_from_zero(self, "ridge", "excess", "relative")
+        _finite_from_zero(self, "ridge")
+        for name in ("excess", "relative"):
+            share: float = getattr(self, name)
+            if not 0.0 <= share <= 1.0:
+                raise ConfigError(f"{name} is {share}; expected a share from 0 to 1")
 
 
 @dataclass(frozen=True, slots=True)

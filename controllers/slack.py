@@ -68,7 +68,7 @@ class Slack:
             said.append(
                 f"{self.no_contrast()}. Zero slack cannot be learned from; the result is behaviour cloning. {_REMEDY}"
             )
-        elif self.is_unknown:
+        elif self.is_unknown and self.n_single < self.n_tasks:
             result = ", so the result is behaviour cloning" if method in (Method.AW, Method.BC) else ""
             said.append(f"slack is unknown: in none of {self.n_tasks} tasks did two rollouts score differently{result}")
         elif self.n_flat:

@@ -11,6 +11,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -82,9 +83,21 @@ def _with_controller(words: list[str]) -> list[str]:
         name, _, value = word.partition("=")
         if name == "policy" and value not in group_options("policy") and (folder := _folder(value)):
             found += [f"policy={kind}", f"policy.{key}={hydra_value(folder)}"]
+            found += _unasked_epsilon(words) if explores else []
         else:
             found.append(word)
     return found
+
+
+def _unasked_epsilon(words: list[str]) -> list[str]:
+    """ε = 0 around a controller for which it was not given: who asks for rechecks has not asked for random actions."""
+    given = {word.partition("=")[0] for word in words}
+    if "policy.epsilon" in given:
+        return []
+    if "policy.explore" in given:
+        print("policy.explore says among what, and policy.epsilon how often; give both", file=sys.stderr)  # noqa: T201
+        sys.exit(2)
+    return ["policy.epsilon=0"]
 
 
 def policy_among_policies(words: Sequence[str]) -> list[str]:
@@ -131,6 +144,7 @@ def _run(
             missing = sorted(OmegaConf.missing_keys(config))
             if missing:
                 raise ConfigError(f"missing: {', '.join(missing)}. Give each as KEY=VALUE")
+            _expect_known_keys(config.get("policy"))
             codes.append(body(cast("Config", OmegaConf.to_object(config))))
         except HarnessError as error:  # caught here, because Hydra announces whatever leaves a job
             code = refused(config, error) if refused else _fail(config_name, str(error), error.exit_code)
@@ -150,6 +164,20 @@ def _run(
     except KeyboardInterrupt:
         return _fail(config_name, "stopped; what was committed is kept, the same command goes on from there", 130)
     return max(codes, default=0)
+
+
+def _expect_known_keys(policy: Any) -> None:
+    """Refuse a key that `++` has put where the policy has none, lest it be ignored."""
+    from omegaconf import OmegaConf
+
+    if not OmegaConf.is_dict(policy):
+        return
+    known = {item.name for item in fields(OmegaConf.get_type(policy))}
+    if odd := sorted(str(key) for key in policy if key not in known):
+        raise ConfigError(
+            f"policy.{odd[0]} changes nothing for a policy of kind {policy.kind}: it is one of policy=portfolio, whose "
+            "policy.weights name scripts and folders of controllers. Leave it out, or write policy=portfolio"
+        )
 
 
 LOOK_UP = "--help lists all keys, --cfg job shows the configuration"

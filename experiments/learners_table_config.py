@@ -14,6 +14,7 @@ class LearnersTableConfig:
     """`python -m experiments.learners_table`: value and share of the attainable gain of every learner, simulated."""
 
     root: str = "runs/learners"
+    """Where buffers and values are kept; a second run does only what is missing."""
     settings: list[str] = field(default_factory=lambda: sorted(SETTINGS))
     """One column each."""
     behaviours: list[str] = field(default_factory=lambda: ["portfolio", "paper"])
@@ -51,6 +52,7 @@ class LearnersTableConfig:
     rechecks: list[float] = field(default_factory=lambda: [0.0, 0.2])
     """Growing batches by the share of submissions that a check replaces in later rounds."""
     profile: str = "medium"
+    """Skill of the simulated executor."""
     rollouts: int = 20
     """Episodes per training task."""
     eval_rollouts: int = 50

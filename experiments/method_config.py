@@ -236,7 +236,8 @@ def _expect_effect(config: AnyMethodConfig, learner: LearnerConfig, key: str) ->
             idle = [name for name, kind in reader.items() if learner.advantage is not kind]
             why = f"with {key}.advantage={learner.advantage}"
         case AWConfig():
-            idle, why = ["plan", "linear"], "without advantages"
+            idle = ["advantage", "baseline", "beta", "weight_min", "weight_max", "prior", "plan", "linear"]
+            why = "whose weights are all 1"
         case D3Config():
             reader = {"alpha": Method.CQL, "threshold": Method.BCQ}
             idle = [name for name, method in reader.items() if learner.method != method]

@@ -59,7 +59,12 @@ def _print_target(console: Console, target: TargetValue, simulated: bool) -> Non
     if target.asked:
         console.print(f"asked: {target.asked}", highlight=False, markup=False)
     if value.best is None:
-        console.print("no number: the buffer does not hold what this policy would do", highlight=False, markup=False)
+        console.print(
+            "no number: the buffer does not hold what this policy would do; `support` with the same buffer and policy "
+            "says what is missing and how to collect it",
+            highlight=False,
+            markup=False,
+        )
     else:
         console.print(_estimates(value.estimates, value.level, simulated), highlight=False)
     console.print(_actions(value.support, simulated), highlight=False)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from controllers.returns import CostUnit, ReturnKind
 from controllers.returns import ReturnsConfig as Returns
 from experiments.members import member
+from harness_mdp.errors import ConfigError
 
 __all__ = ["ReturnsConfig", "returns_config"]
 
@@ -33,8 +34,14 @@ def returns_config(config: ReturnsConfig) -> Returns:
     Raises:
         ConfigError: a value that cannot work, by name.
     """
+    kind = member(ReturnKind, "returns.kind", config.kind)
+    weighs = {ReturnKind.QUALITY: (), ReturnKind.COST: ("cost", "weight", "scale")}.get(kind)
+    for item in fields(config):
+        idle = weighs is not None and item.name not in ("kind", *weighs)
+        if idle and getattr(config, item.name) != item.default:
+            raise ConfigError(f"returns.{item.name} was given and changes nothing with returns={kind}; leave it out")
     return Returns(
-        kind=member(ReturnKind, "returns.kind", config.kind),
+        kind=kind,
         cost=member(CostUnit, "returns.cost", config.cost),
         weight=config.weight,
         scale=config.scale,

@@ -68,18 +68,20 @@ def train(config: TrainConfig) -> Training:
     """
     _expect_name_only(config.setting)
     expect_seed(config.seed)
+    if config.folds < 0 or config.folds == 1:
+        raise ConfigError(f"folds={config.folds}; expected 0 for none, or at least 2")
     out = check_target(config.out)
     learner = learner_config(config.method)
-    setting = open_setting(config.setting.name)
-    buffer = ReplayBuffer(config.buffer, version=config.buffer_version)
-    arrays = collected_arrays(buffer, setting, config)
     returns = returns_config(config.returns)
-    aim = with_returns(arrays, returns)
-    slack = measure_slack(aim.returns, aim.task)
-    remarks = slack.remarks(Method(learner.method))
     guard = GuardConfig(member(GuardLevel, "guard", config.guard), config.guard_margin)
     if guard.margin != 0.0 and guard.level is not GuardLevel.ADVANTAGE:
         raise ConfigError(f"guard_margin={guard.margin:g} changes nothing with guard={guard.level}; leave it out")
+    setting = open_setting(config.setting.name)
+    buffer = ReplayBuffer(config.buffer, version=config.buffer_version)
+    arrays = collected_arrays(buffer, setting, config)
+    aim = with_returns(arrays, returns)
+    slack = measure_slack(aim.returns, aim.task)
+    remarks = (*slack.remarks(Method(learner.method)), *_without_choice(arrays))
     learned = learn(aim, learner, seed=config.seed, device=config.device, folds=config.folds, guard=guard)
     shifts = predicted_shifts(buffer, arrays, learner_weights(arrays, learned))
     manifest = Manifest(
@@ -108,6 +110,16 @@ def train(config: TrainConfig) -> Training:
     saved = save_controller(out, learned.controller, manifest, folds)
     formula = returns.formula(cost_scale(arrays, returns))
     return Training(out, saved, arrays, slack, remarks, learned, formula, shifts)
+
+
+def _without_choice(arrays: TrainingArrays) -> tuple[str, ...]:
+    """What has to be said of a behaviour that never chose."""
+    if float(arrays.propensities.max(axis=1).min()) < 1.0:
+        return ()
+    return (
+        "the behaviour was certain of its action in every step: nothing shows what another one would have come to. "
+        "Collect with exploration (policy.epsilon, policy=portfolio)",
+    )
 
 
 def _hashes(arrays: TrainingArrays, episodes: Bools) -> tuple[str, ...]:

@@ -37,6 +37,8 @@ def refused(module: str, *arguments: str, env: dict[str, str] | None = None) -> 
         (("rollouts=0",), ["rollouts=0", "at least 1"]),
         (("policy=epsilon", "policy.epsilon=2"), ["epsilon", "2"]),
         (("policy=epsilon", "policy.inner=nope"), ["nope", "base"]),
+        (("policy=epsilon", "policy.recheck=1.5"), ["recheck is 1.5", "from 0 to 1"]),
+        (("policy=paper", "policy.weights={base:0.3}"), ["policy.weights", "kind epsilon", "policy=portfolio"]),
         (("split=nope",), ["nope", "train, eval or all"]),
         (("split_by=nope",), ["nope", "task or template"]),
         (("setting=dbbench", "setting.path=missing.jsonl"), ["missing.jsonl"]),
@@ -58,6 +60,18 @@ def test_a_configuration_that_cannot_work_is_refused_by_name(
 def test_a_required_key_that_is_missing_is_named() -> None:
     assert "buffer" in refused("harness_mdp.collect")
     assert "out" in refused("harness_mdp.train", "buffer=x")
+
+
+@pytest.mark.parametrize(
+    ("argument", "named"),
+    [
+        ("folds=1", "folds=1; expected 0 for none, or at least 2"),
+        ("returns.weight=0.5", "returns.weight was given and changes nothing with returns=quality"),
+    ],
+)
+def test_training_refuses_what_would_be_ignored(tmp_path: Path, argument: str, named: str) -> None:
+    err = refused("harness_mdp.train", f"buffer={tmp_path}/none", "setting=coding", f"out={tmp_path}/out", argument)
+    assert named in err
 
 
 def test_a_malformed_line_is_named_by_file_and_line(tmp_path: Path) -> None:

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from buffers import ReplayBuffer, TrainingArrays
 from controllers.returns import CostUnit, ReturnKind, ReturnsConfig, cost_scale, returns, side_by_side, with_returns
+from experiments import returns_config as configured
+from experiments.returns_config import returns_config
 from harness_mdp.errors import ConfigError, UnusableBuffer
 from tests.episodes import episodes
 
@@ -137,3 +139,18 @@ def test_a_free_executor_has_no_money_to_weigh(arrays: TrainingArrays) -> None:
 def test_a_configuration_that_cannot_work_is_refused_by_name(changes: dict, named: str) -> None:
     with pytest.raises(ConfigError, match=named):
         ReturnsConfig(**changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"cost": "usd"}, r"returns\.cost was given and changes nothing with returns=quality"),
+        ({"weight": 0.5}, r"returns\.weight was given and changes nothing with returns=quality"),
+        ({"kind": "cost", "threshold": 0.9}, r"returns\.threshold was given and changes nothing with returns=cost"),
+    ],
+)
+def test_what_the_return_does_not_read_is_refused(changes: dict, named: str) -> None:
+    with pytest.raises(ConfigError, match=named):
+        returns_config(configured.ReturnsConfig(**changes))
+    assert returns_config(configured.ReturnsConfig(kind="efficiency", weight=0.5, threshold=0.9)).threshold == 0.9
+    assert returns_config(configured.ReturnsConfig(kind="cost", cost="tokens", scale=9.0)).scale == 9.0

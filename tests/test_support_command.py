@@ -23,6 +23,7 @@ from analysis.collection_support import LEAST_ESS, Addition, StatePair, addition
 from analysis.state_words import state_facts, worded_clusters
 from buffers import ReplayBuffer, TrainingArrays
 from controllers.exploration import Portfolio, portfolio_policy
+from controllers.saved import load_controller
 from experiments.collected import logged_states
 from experiments.collection import collect
 from experiments.command_words import hydra_value
@@ -299,12 +300,29 @@ def test_policy_may_be_a_controllers_folder_with_exploration_and_in_a_portfolio(
     assert (explored.propensities >= least - 1e-12).all()
     assert set(explored.policies) == {"epsilon"}
     here(harness_mdp.collect.main, *tiny, f"policy={controller}")
+    only = tmp_path / "rechecked"
+    here(harness_mdp.collect.main, *tiny[:3], f"buffer={only}", f"policy={controller}", "policy.recheck=0.5")
+    alone = ReplayBuffer(only).tensors(SETTING)
+    own = load_controller(controller, open_setting(SETTING)).probs_batch(
+        DecisionBatch(alone.features, alone.mask, alone.base_action)
+    )
+    moved = 0.5 * own[:, Action.SUBMIT] * alone.mask[:, Action.CHECK]
+    own[:, Action.SUBMIT] -= moved
+    own[:, Action.CHECK] += moved
+    np.testing.assert_allclose(alone.propensities, own, atol=1e-6)  # and no random action, which nobody asked for
     weights = hydra_value({"base": 0.4, str(controller): 0.5})
     here(harness_mdp.collect.main, *tiny, "policy=portfolio", f"policy.weights={weights}")
     grown = ReplayBuffer(buffer)
     assert set(grown.tensors(SETTING).policies) == {"epsilon", "bc", "portfolio"}
     behaviour = behaviour_policies(grown)  # rebuilt from the manifests: what ran is what they say
     assert all(behaviour(episode) is not None for episode in grown.episodes(phase="collect"))
+
+
+def test_what_a_controller_alone_would_ignore_is_refused(controller: Path, tmp_path: Path) -> None:
+    words = (f"setting={SETTING}", f"buffer={tmp_path}/b", f"policy={controller}")
+    assert "give both" in refused("harness_mdp.collect", *words, "policy.explore=legal")
+    assert "kind controller" in refused("harness_mdp.collect", *words, "policy.weights={base:0.3}")
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_policy_that_is_neither_an_option_nor_a_folder_is_refused_with_both_named(tmp_path: Path) -> None:
