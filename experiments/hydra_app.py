@@ -11,7 +11,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -170,9 +170,10 @@ def _expect_known_keys(policy: Any) -> None:
     """Refuse a key that `++` has put where the policy has none, lest it be ignored."""
     from omegaconf import OmegaConf
 
-    if not OmegaConf.is_dict(policy):
+    kind: Any = OmegaConf.get_type(policy) if OmegaConf.is_dict(policy) else None
+    if not is_dataclass(kind):
         return
-    known = {item.name for item in fields(OmegaConf.get_type(policy))}
+    known = {item.name for item in fields(kind)}
     if odd := sorted(str(key) for key in policy if key not in known):
         raise ConfigError(
             f"policy.{odd[0]} changes nothing for a policy of kind {policy.kind}: it is one of policy=portfolio, whose "

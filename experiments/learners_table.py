@@ -203,15 +203,20 @@ def learners_tables(config: LearnersTableConfig) -> str:
             references.setdefault(setting, []).append(reference_means(config, world, seed))
             for name in config.behaviours:
                 cells.setdefault((name, setting), []).append(run_cell(config, world, name, seed))
+    found = {s: [cells[name, s] for name in config.behaviours] for s in config.settings}
+    best = {setting: _attainable(found[setting], references[setting]) for setting in config.settings}
     parts: list[str] = []
     for name in config.behaviours:
         own = {setting: cells[name, setting] for setting in config.settings}
-        parts += [f"### Behaviour `{name}`", "", _table(own, references), ""]
+        parts += [f"### Behaviour `{name}`", "", _table(own, references, best), ""]
     return "\n".join(parts)
 
 
-def _table(cells: Mapping[str, Sequence[Cell]], references: Mapping[str, Sequence[Mapping[str, Floats]]]) -> str:
-    best = {setting: _attainable(cells[setting], references[setting]) for setting in cells}
+def _table(
+    cells: Mapping[str, Sequence[Cell]],
+    references: Mapping[str, Sequence[Mapping[str, Floats]]],
+    best: Mapping[str, float],
+) -> str:
     rows = [["buffer mean", *(f"{np.mean([cell.buffer_mean for cell in cells[s]]):.3f}" for s in cells), ""]]
     first = next(iter(cells.values()))[0]
     for name in [*SCRIPTS, "expert", *first.means]:
@@ -233,9 +238,14 @@ def _table(cells: Mapping[str, Sequence[Cell]], references: Mapping[str, Sequenc
     return table(["policy", *cells, "median share"], rows)
 
 
-def _attainable(cells: Sequence[Cell], references: Sequence[Mapping[str, Floats]]) -> float:
-    """The larger of the expert's value and what growing batch reached, averaged over collections."""
-    grown = [np.mean([cell.means[name].mean() for cell in cells]) for name in cells[0].means if " round " in name]
+def _attainable(behaviours: Sequence[Sequence[Cell]], references: Sequence[Mapping[str, Floats]]) -> float:
+    """The larger of the expert's value and what growing batch reached from any behaviour, averaged over collections."""
+    grown = [
+        np.mean([cell.means[name].mean() for cell in cells])
+        for cells in behaviours
+        for name in cells[0].means
+        if " round " in name
+    ]
     return float(max([np.mean([reference["expert"].mean() for reference in references]), *grown]))
 
 
