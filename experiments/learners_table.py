@@ -77,7 +77,7 @@ def run_cell(config: LearnersTableConfig, world: SimulatedWorld, behaviour_name:
     grown: list[str] = []
     if config.growing is not None and behaviour_name == "portfolio":
         for recheck in config.rechecks:
-            grown += _grow(config, world, root, seed, recheck, known)
+            grown += _grow(Method(config.growing), recheck, config, world, root, seed, known)
     return Cell({name: known[name] for name in [*learners, *grown]}, known.buffer_mean)
 
 
@@ -86,10 +86,15 @@ def _collected(config: LearnersTableConfig, root: Path) -> Path:
 
 
 def _grow(
-    config: LearnersTableConfig, world: SimulatedWorld, root: Path, seed: int, recheck: float, known: KnownMeans
+    method: Method,
+    recheck: float,
+    config: LearnersTableConfig,
+    world: SimulatedWorld,
+    root: Path,
+    seed: int,
+    known: KnownMeans,
 ) -> list[str]:
     """Names of two further rounds of growing batch, whose task means are known then."""
-    method = Method(str(config.growing))
     more = f", recheck {recheck:g}" if recheck else ""
     names = {index: f"{method.value} round {index}{more}" for index in (2, 3)}
     if all(name in known for name in names.values()):
