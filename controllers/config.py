@@ -226,10 +226,7 @@ class LinearQConfig(ConfigurationJson):
         object.__setattr__(self, "backup", _member(Backup, "backup", self.backup))
         _at_least(self, 1, "min_visits")
         _finite_from_zero(self, "ridge")
-        for name in ("excess", "relative"):
-            share: float = getattr(self, name)
-            if not 0.0 <= share <= 1.0:
-                raise ConfigError(f"{name} is {share}; expected a share from 0 to 1")
+        _shares(self, "excess", "relative")
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,3 +343,10 @@ def _finite_from_zero(config: object, *names: str) -> None:
         number: float = getattr(config, name)
         if not (math.isfinite(number) and number >= 0):
             raise ConfigError(f"{name} is {number}; expected a finite number of at least 0")
+
+
+def _shares(config: object, *names: str) -> None:
+    for name in names:
+        share: float = getattr(config, name)
+        if not 0.0 <= share <= 1.0:
+            raise ConfigError(f"{name} is {share}; expected a share from 0 to 1")

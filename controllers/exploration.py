@@ -107,14 +107,11 @@ class Epsilon:
 
     def probs(self, point: DecisionPoint) -> Probs:
         """(7,)"""
-        return self._explored(self.inner.probs(point)[None], point.mask[None])[0]
+        return _mix(self.inner.probs(point)[None], point.mask[None], self)[0]
 
     def probs_batch(self, batch: DecisionBatch) -> Probs:
         """(n, 7)"""
-        return self._explored(self.inner.probs_batch(batch), batch.mask)
-
-    def _explored(self, inner: Probs, mask: Mask) -> Probs:
-        return _mix(_rechecked(inner, mask, self.recheck), mask, self.epsilon, self.explore)
+        return _mix(self.inner.probs_batch(batch), batch.mask, self)
 
 
 @dataclass(frozen=True)
@@ -187,8 +184,7 @@ class Portfolio:
         return self._explored(np.sum(parts, axis=0), batch.mask)
 
     def _explored(self, mixed: Probs, mask: Mask) -> Probs:
-        members = mixed / mixed.sum(axis=1, keepdims=True)
-        return _mix(_rechecked(members, mask, self.recheck), mask, self.epsilon, self.explore)
+        return _mix(mixed / mixed.sum(axis=1, keepdims=True), mask, self)
 
 
 def epsilon_policy(
@@ -221,14 +217,14 @@ def portfolio_policy(
     return Portfolio(members, epsilon, explore)
 
 
-def _mix(probs: Probs, mask: Mask, epsilon: float, explore: Explore) -> Probs:
-    """(1 - ε_s)·probs + ε_s·uniform(R_s), row by row: (n, 7) from (n, 7) and the legal masks (n, 7)."""
+def _mix(probs: Probs, mask: Mask, by: Epsilon | Portfolio) -> Probs:
+    """(1 - ε_s)·probs_ρ + ε_s·uniform(R_s), row by row: (n, 7) from (n, 7) and the legal masks (n, 7)."""
     region = mask.copy()
-    if explore is Explore.LEGAL_NO_SUBMIT:
+    if by.explore is Explore.LEGAL_NO_SUBMIT:
         region[:, Action.SUBMIT] = False
     size = region.sum(axis=1, keepdims=True)
-    rate = np.where(size > 0, epsilon, 0.0)
-    mixed: Probs = (1.0 - rate) * probs + rate * region / np.maximum(size, 1)
+    rate = np.where(size > 0, by.epsilon, 0.0)
+    mixed: Probs = (1.0 - rate) * _rechecked(probs, mask, by.recheck) + rate * region / np.maximum(size, 1)
     return mixed
 
 

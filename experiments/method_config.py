@@ -22,6 +22,7 @@ from controllers.config import (
     QConfig,
 )
 from controllers.presets import preset
+from experiments.idle_keys import refuse_idle
 from experiments.members import member
 from harness_mdp.errors import ConfigError
 
@@ -225,7 +226,7 @@ def learner_config(config: AnyMethodConfig, key: str = "method") -> LearnerConfi
 
 
 def _expect_effect(config: AnyMethodConfig, learner: LearnerConfig, key: str) -> None:
-    """Refuse what was given and would change nothing, lest someone believes that it did."""
+    """Refuse what this learner does not read."""
     match learner:
         case AWConfig() if learner.method is not Method.BC:
             reader = {
@@ -244,7 +245,4 @@ def _expect_effect(config: AnyMethodConfig, learner: LearnerConfig, key: str) ->
             why = "which has none"
         case _:
             return
-    untouched = type(config)(method=config.method)
-    for name in idle:
-        if getattr(config, name) != getattr(untouched, name):
-            raise ConfigError(f"{key}.{name} was given and changes nothing for {learner.method}, {why}; leave it out")
+    refuse_idle(config, type(config)(method=config.method), idle, key, f"for {learner.method}, {why}")

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from controllers.exploration import PORTFOLIO_WEIGHTS
-from experiments.config import EpsilonPolicyConfig, PolicyConfig, PortfolioPolicyConfig
+from experiments.config import EpsilonPolicyConfig, PortfolioPolicyConfig
 
 __all__ = ["Mixture", "candidate_mixtures"]
 
@@ -26,7 +26,7 @@ class Mixture:
     """A way to collect."""
 
     name: str
-    policy: PolicyConfig
+    policy: EpsilonPolicyConfig | PortfolioPolicyConfig
 
 
 def candidate_mixtures(proposers: Sequence[str], controllers: Sequence[str]) -> tuple[Mixture, ...]:

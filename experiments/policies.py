@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from controllers.config import DecisionRule
@@ -21,7 +22,7 @@ from harness_mdp.mdp import Policy
 from harness_mdp.settings.protocol import Setting
 from harness_mdp.settings.scripts import script_policy
 
-__all__ = ["is_controller", "make_policy", "named_policy"]
+__all__ = ["explored", "is_controller", "make_policy", "named_policy"]
 
 
 def is_controller(name: str, setting: Setting) -> bool:
@@ -62,14 +63,8 @@ def make_policy(config: PolicyConfig, setting: Setting) -> Policy:
     match config:
         case ScriptPolicyConfig():
             return named_policy(config.name, setting)
-        case EpsilonPolicyConfig():
-            explore = member(Explore, "policy.explore", config.explore)
-            return Epsilon(named_policy(config.inner, setting), config.epsilon, explore, recheck=config.recheck)
-        case PortfolioPolicyConfig():
-            weights = config.weights or PORTFOLIO_WEIGHTS
-            members = [(named_policy(name, setting), weight) for name, weight in weights.items()]
-            explore = member(Explore, "policy.explore", config.explore)
-            return Portfolio(members, config.epsilon, explore, recheck=config.recheck)
+        case EpsilonPolicyConfig() | PortfolioPolicyConfig():
+            return explored(config, lambda name: named_policy(name, setting))
         case ControllerPolicyConfig():
             controller = load_controller(Path(config.path), setting)
             if config.decision is None:
@@ -84,3 +79,16 @@ def make_policy(config: PolicyConfig, setting: Setting) -> Policy:
             )
         case _:
             raise ConfigError(f"unknown kind of policy {config.kind!r}")
+
+
+def explored(config: EpsilonPolicyConfig | PortfolioPolicyConfig, policy: Callable[[str], Policy]) -> Policy:
+    """The mixture that `config` describes, of what `policy` finds for the names in it.
+
+    Raises:
+        ConfigError: weights and shares that cannot be; and what `policy` raises.
+    """
+    explore = member(Explore, "policy.explore", config.explore)
+    if isinstance(config, EpsilonPolicyConfig):
+        return Epsilon(policy(config.inner), config.epsilon, explore, recheck=config.recheck)
+    members = [(policy(name), weight) for name, weight in (config.weights or PORTFOLIO_WEIGHTS).items()]
+    return Portfolio(members, config.epsilon, explore, recheck=config.recheck)

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from controllers.returns import CostUnit, ReturnKind
 from controllers.returns import ReturnsConfig as Returns
+from experiments.idle_keys import refuse_idle
 from experiments.members import member
-from harness_mdp.errors import ConfigError
 
 __all__ = ["ReturnsConfig", "returns_config"]
+
+
+_IDLE = {
+    ReturnKind.QUALITY: ("cost", "weight", "scale", "threshold"),
+    ReturnKind.COST: ("threshold",),
+    ReturnKind.EFFICIENCY: (),
+}
+"""Keys that a kind of return does not read."""
 
 
 @dataclass
@@ -35,11 +43,7 @@ def returns_config(config: ReturnsConfig) -> Returns:
         ConfigError: a value that cannot work, by name.
     """
     kind = member(ReturnKind, "returns.kind", config.kind)
-    weighs = {ReturnKind.QUALITY: (), ReturnKind.COST: ("cost", "weight", "scale")}.get(kind)
-    for item in fields(config):
-        idle = weighs is not None and item.name not in ("kind", *weighs)
-        if idle and getattr(config, item.name) != item.default:
-            raise ConfigError(f"returns.{item.name} was given and changes nothing with returns={kind}; leave it out")
+    refuse_idle(config, ReturnsConfig(), _IDLE[kind], "returns", f"with returns={kind}")
     return Returns(
         kind=kind,
         cost=member(CostUnit, "returns.cost", config.cost),

@@ -25,17 +25,16 @@ from analysis.collection_support import (
 from analysis.state_words import worded_clusters
 from buffers import ReplayBuffer, TrainingArrays
 from controllers.data import Floats
-from controllers.exploration import Epsilon, Explore, Portfolio
 from experiments.collected import collected_arrays, collected_setting, logged_states
 from experiments.command_words import command_line, executor_words, hydra_value, policy_words, setting_words
-from experiments.config import EpsilonPolicyConfig, OpenAIConfig, PolicyConfig, PortfolioPolicyConfig, SimulatedConfig
+from experiments.config import OpenAIConfig, SimulatedConfig
 from experiments.evaluation import TABLE_ENDINGS
 from experiments.mixtures import Mixture, candidate_mixtures
-from experiments.policies import is_controller, named_policy
+from experiments.policies import explored, is_controller, named_policy
 from experiments.support_config import SupportConfig
 from harness_mdp.errors import ConfigError
 from harness_mdp.hashing import Json
-from harness_mdp.mdp import DecisionBatch, DecisionPoint, Policy, Probs, State
+from harness_mdp.mdp import DecisionBatch, DecisionPoint, Probs, State
 from harness_mdp.settings.protocol import Setting
 
 __all__ = ["CollectionSupport", "Suggestion", "support", "write_pairs"]
@@ -117,8 +116,12 @@ def support(config: SupportConfig) -> CollectionSupport:
     wanted = {name for pair in lacking for name in pair.proposed_by}
     controllers = [name for name in config.policies if is_controller(name, setting)]
     mixtures = candidate_mixtures([name for name in asked if name in wanted], controllers)
+
+    def answers(mixture: Mixture) -> Probs:
+        return explored(mixture.policy, asked.__getitem__).probs_batch(batch)
+
     additions = tuple(
-        addition(mixture.name, arrays, _mixed(mixture.policy, asked).probs_batch(batch), cluster, tokens, lacking)
+        addition(mixture.name, arrays, answers(mixture), cluster, tokens, lacking)
         for mixture in (mixtures if lacking else ())
     )
     return CollectionSupport(
@@ -189,18 +192,6 @@ def _ask(setting: Setting, policies: list[str], batch: DecisionBatch) -> dict[st
         policy = named_policy(name, setting)
         asked[name] = _Answered(name, policy.fingerprint, policy.probs_batch(batch))
     return asked
-
-
-def _mixed(config: PolicyConfig, asked: Mapping[str, Policy]) -> Policy:
-    """`config` over policies whose answers are known."""
-    match config:
-        case PortfolioPolicyConfig():
-            members = [(asked[name], weight) for name, weight in config.weights.items()]
-            return Portfolio(members, config.epsilon, Explore(config.explore), recheck=config.recheck)
-        case EpsilonPolicyConfig():
-            return Epsilon(asked[config.inner], config.epsilon, Explore(config.explore), recheck=config.recheck)
-        case _:
-            raise TypeError(f"no mixture of kind {config.kind!r}")
 
 
 def _tokens(arrays: TrainingArrays, states: tuple[State, ...]) -> Floats:

@@ -62,7 +62,7 @@ def test_growing_batch_learns_from_all_rounds_so_far(tmp_path):
     assert len(ReplayBuffer(tmp_path / "grown-2").tensors("planning").returns) == 2 * 80 * 2
 
 
-def test_a_first_round_that_is_there_is_copied_and_stays_as_it_is(tmp_path, monkeypatch):
+def test_a_first_round_that_is_there_is_copied_and_stays_as_it_is(tmp_path):
     setting = SimulatedWorld("planning").tasks.setting
     first, root = tmp_path / "first", tmp_path / "grown"
     collect_simulated("planning", "medium", PortfolioPolicyConfig(), first, 2, seed=0)
