@@ -27,8 +27,9 @@ __all__ = ["run_command"]
 Config = TypeVar("Config")
 
 
-OPEN_KEYS = ("executor.prices", "executor.extra", "policy.weights")
-"""Mappings with keys of the user's own. Hydra wants `++` before them, which nobody should have to know."""
+OPEN_KEYS = {"executor.prices": "openai", "executor.extra": "openai", "policy.weights": "portfolio"}
+"""Mappings with keys of the user's own, and the option of their group that has them. Hydra wants `++`
+before them, which nobody should have to know."""
 _EXPLORATION = ("policy.epsilon", "policy.explore", "policy.recheck")
 """Keys that a controller by itself does not have."""
 
@@ -76,22 +77,22 @@ def _with_controller(words: list[str]) -> list[str]:
 
     A group's options are files of ours; that a folder has to be wrapped in one of them nobody should have to know.
     """
-    explores = any(word.partition("=")[0] in _EXPLORATION for word in words)
+    given = {word.partition("=")[0] for word in words}
+    explores = not given.isdisjoint(_EXPLORATION)
     kind, key = ("epsilon", "inner") if explores else ("controller", "path")
     found: list[str] = []
     for word in words:
         name, _, value = word.partition("=")
         if name == "policy" and value not in group_options("policy") and (folder := _folder(value)):
             found += [f"policy={kind}", f"policy.{key}={hydra_value(folder)}"]
-            found += _unasked_epsilon(words) if explores else []
+            found += _unasked_epsilon(given) if explores else []
         else:
             found.append(word)
     return found
 
 
-def _unasked_epsilon(words: list[str]) -> list[str]:
+def _unasked_epsilon(given: set[str]) -> list[str]:
     """ε = 0 around a controller for which it was not given: who asks for rechecks has not asked for random actions."""
-    given = {word.partition("=")[0] for word in words}
     if "policy.epsilon" in given:
         return []
     if "policy.explore" in given:
@@ -144,7 +145,7 @@ def _run(
             missing = sorted(OmegaConf.missing_keys(config))
             if missing:
                 raise ConfigError(f"missing: {', '.join(missing)}. Give each as KEY=VALUE")
-            _expect_known_keys(config.get("policy"))
+            _expect_open_keys_known(config)
             codes.append(body(cast("Config", OmegaConf.to_object(config))))
         except HarnessError as error:  # caught here, because Hydra announces whatever leaves a job
             code = refused(config, error) if refused else _fail(config_name, str(error), error.exit_code)
@@ -166,19 +167,19 @@ def _run(
     return max(codes, default=0)
 
 
-def _expect_known_keys(policy: Any) -> None:
-    """Refuse a key that `++` has put where the policy has none, lest it be ignored."""
+def _expect_open_keys_known(config: Any) -> None:
+    """Refuse an open key that `++` has put into a group whose chosen option has none, lest it be ignored."""
     from omegaconf import OmegaConf
 
-    kind: Any = OmegaConf.get_type(policy) if OmegaConf.is_dict(policy) else None
-    if not is_dataclass(kind):
-        return
-    known = {item.name for item in fields(kind)}
-    if odd := sorted(str(key) for key in policy if key not in known):
-        raise ConfigError(
-            f"policy.{odd[0]} changes nothing for a policy of kind {policy.kind}: it is one of policy=portfolio, whose "
-            "policy.weights name scripts and folders of controllers. Leave it out, or write policy=portfolio"
-        )
+    for key, option in OPEN_KEYS.items():
+        group, _, name = key.partition(".")
+        chosen = config.get(group)
+        kind: Any = OmegaConf.get_type(chosen) if OmegaConf.is_dict(chosen) else None
+        if is_dataclass(kind) and name in chosen and name not in {item.name for item in fields(kind)}:
+            raise ConfigError(
+                f"{key} changes nothing, the {group} being of kind {chosen.kind}: it is a key of {group}={option}. "
+                f"Leave it out, or write {group}={option}"
+            )
 
 
 LOOK_UP = "--help lists all keys, --cfg job shows the configuration"

@@ -39,6 +39,7 @@ def refused(module: str, *arguments: str, env: dict[str, str] | None = None) -> 
         (("policy=epsilon", "policy.inner=nope"), ["nope", "base"]),
         (("policy=epsilon", "policy.recheck=1.5"), ["recheck is 1.5", "from 0 to 1"]),
         (("policy=paper", "policy.weights={base:0.3}"), ["policy.weights", "kind epsilon", "policy=portfolio"]),
+        (("executor.prices={m:[1,2]}",), ["executor.prices", "kind simulated", "executor=openai"]),
         (("split=nope",), ["nope", "train, eval or all"]),
         (("split_by=nope",), ["nope", "task or template"]),
         (("setting=dbbench", "setting.path=missing.jsonl"), ["missing.jsonl"]),
